@@ -43,8 +43,9 @@ def newcomer(role: str) -> Agent:
 def can_be_under(policy: Policy, agent: Agent, superior: str) -> Decision:
     """Decide whether the agent can report to that superior (Spec: organisation 49).
 
-    The superior is active, no worker, of a higher rank and not below the agent; and the agent can
-    escalate to it. Directly under the Board stands one top agent, or the leader of each group.
+    The superior is active, no worker, of a higher rank, of no other group and not below the agent;
+    and the agent can escalate to it. Directly under the Board stands one top agent, or the leader
+    of each group.
     """
     if superior == BOARD:
         return _can_be_top(policy, agent)
@@ -75,6 +76,11 @@ def _misplaced(policy: Policy, agent: Agent, above: Agent) -> Decision | None:
             f"{above.handle} is of level {policy.level_of(above)}, and the role {agent.role} is of "
             f"level {policy.level_of(agent)}",
             "choose a superior of a lower level number",
+        )
+    if agent.is_across_groups(above):
+        return _no(
+            f"{above.handle} is of the group {above.group}, this agent of {agent.group}",
+            "choose its leader, or a manager of no other group",
         )
     if agent.handle in (above.handle, *(one.handle for one in policy.chain_above(above))):
         return _no(f"{above.handle} reports to {agent.handle}", "choose an agent not below it")

@@ -191,6 +191,14 @@ def _chain(policy: Policy) -> Iterator[BrokenInvariant]:
                     f"{above} is a worker and manages no agent",
                     "name a manager",
                 )
+            if agent.is_across_groups(manager):
+                yield BrokenInvariant(
+                    "chain of command",
+                    Subject.AGENT,
+                    agent.handle,
+                    f"{above} is of the group {manager.group}, this agent of {agent.group}",
+                    "name its leader, or a manager of no other group",
+                )
 
 
 def _leaders(policy: Policy) -> Iterator[BrokenInvariant]:

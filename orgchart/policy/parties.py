@@ -42,6 +42,11 @@ class Agent:
         """The direct superior's handle, `board` at the top."""
         return self.managers[0] if self.managers else BOARD
 
+    def is_across_groups(self, other: Agent) -> bool:
+        """Whether another agent is of another group and not both lead theirs (Spec: groups 14)."""
+        apart = bool(self.group and other.group) and self.group != other.group
+        return apart and not (self.is_leader and other.is_leader)
+
     @property
     def orphaned(self) -> bool:
         """Whether its own superior is deactivated; the next active agent above replaces it."""

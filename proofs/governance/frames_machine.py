@@ -198,6 +198,8 @@ class Frames(RehearsedDay):
         row = self.here.agent(who)
         row.group = to and self.group(to)
         row.name = row.handle if to else ""
+        leader = Agent.objects.filter(group=row.group, is_leader=True).first()
+        row.reports_to = leader if to and leader != row else row.reports_to
         self.edit("move", saving(row))
 
     @rule(to=groups, at=places)

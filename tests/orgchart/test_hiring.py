@@ -70,6 +70,17 @@ def test_an_agent_is_never_moved_below_itself():
     assert "reports to it_manager" in refused.message
 
 
+def test_an_agent_reports_into_no_other_group():
+    """Spec: groups 14."""
+    solo = POLICIES["soloqueue"]
+    developer, leader = solo.agents["coding_developer"], solo.agents["coding_leader"]
+    refused = can_be_under(solo, developer, "investment_leader")
+    assert "is of the group investment" in refused.message
+    assert isinstance(can_be_under(solo, developer, "coding_leader"), Allow)
+    assert isinstance(can_be_under(solo, replace(developer, group=""), "investment_leader"), Allow)
+    assert not leader.is_across_groups(solo.agents["investment_leader"])
+
+
 def test_a_deactivated_superior_is_none():
     gone = replace(NEXUS.agents["it_manager"], active=False)
     refused = can_be_under(with_agent(NEXUS, gone), newcomer("backend_worker"), "it_manager")

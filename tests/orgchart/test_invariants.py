@@ -125,6 +125,18 @@ BREAKING = [
         with_agent("backend_worker", reports_to="qa_worker"),
         "qa_worker is a worker and manages no agent",
     ),
+    (
+        "chain of command",
+        "_chain",
+        with_agent("coding_developer", SOLO, reports_to="investment_leader"),
+        "investment_leader is of the group investment, this agent of coding",
+    ),
+    (
+        "chain of command",
+        "_chain",
+        with_agent("coding_developer", SOLO, co_managers=("investment_leader",)),
+        "investment_leader is of the group investment, this agent of coding",
+    ),
     ("names", "_kinds", renamed_role("hr_worker", "worker"), "means every role of that kind"),
     (
         "one top agent",
