@@ -84,8 +84,13 @@ canonical = json.JSONEncoder(
 ).encode
 
 
-def stamp(at: datetime) -> str:
-    """Return an aware time as ISO 8601 in UTC with microseconds."""
+def stamp(at: datetime | None) -> str:
+    """Return an aware time as ISO 8601 in UTC with microseconds.
+
+    Raises UnrecordableEvent for a time outside the calendar, which is None where it was stored.
+    """
+    if at is None:
+        raise UnrecordableEvent("its time is outside the calendar")
     if at.tzinfo is None:
         raise UnrecordableEvent("the time of an event needs a time zone")
     try:

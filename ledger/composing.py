@@ -78,10 +78,10 @@ def has_known_shape(connection: Connection) -> bool:
     return found is not None and bool(found[0])
 
 
-# What is outside Python's calendar has no form: nothing stands in its place.
-MOMENT = """CASE WHEN at >= '0001-01-01 00:00:00+00' AND at < '10000-01-01 00:00:00+00'
-    THEN pg_catalog.to_char(pg_catalog.timezone('UTC', at), 'YYYY-MM-DD"T"HH24:MI:SS.US"+00:00"')
-END"""
+# What is outside Python's calendar cannot be read and has no form: nothing stands in its place.
+AT = """CASE WHEN at >= '0001-01-01 00:00:00+00' AND at < '10000-01-01 00:00:00+00' THEN at END"""
+MOMENT = f"""pg_catalog.to_char(
+    pg_catalog.timezone('UTC', {AT}), 'YYYY-MM-DD"T"HH24:MI:SS.US"+00:00"')"""
 
 
 def compose(*, escapes: bool) -> str:

@@ -1,5 +1,7 @@
 """The ledger's two tables. Both only ever grow: triggers refuse update, delete and truncate."""
 
+from datetime import UTC, datetime
+
 from django.contrib.postgres.indexes import BrinIndex
 from django.db import models
 from django.db.models.expressions import RawSQL
@@ -11,6 +13,10 @@ from core.admin.happened import sentence_of
 
 XID = RawSQL("pg_current_xact_id()::text::bigint", ())
 ERA = RawSQL("(pg_control_system()).system_identifier", ())
+IN_CALENDAR = models.Q(
+    at__range=(datetime.min.replace(tzinfo=UTC), datetime.max.replace(tzinfo=UTC))
+)
+"""PostgreSQL also keeps times that Python cannot read, and what only grows would keep them."""
 
 
 class Event(models.Model):
@@ -85,6 +91,7 @@ class Event(models.Model):
                 name="ledger_event_digest_is_sha256",
                 condition=Exact(Length("digest"), 32),
             ),
+            models.CheckConstraint(name="ledger_event_in_the_calendar", condition=IN_CALENDAR),
         ]
 
     def __str__(self) -> str:
@@ -119,6 +126,7 @@ class Seal(models.Model):
                 name="ledger_seal_range_forward",
                 condition=models.Q(lo__lt=models.F("hi")) & models.Q(count__gt=0),
             ),
+            models.CheckConstraint(name="ledger_seal_in_the_calendar", condition=IN_CALENDAR),
         ]
 
     def __str__(self) -> str:

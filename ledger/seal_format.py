@@ -76,7 +76,7 @@ class Seal:
         }
 
     def compute_digest(self) -> bytes:
-        """Return the SHA-256 over the statement."""
+        """Return the SHA-256 over the statement; raises UnrecordableEvent."""
         return sha256(DOMAIN + canonical(self.statement()).encode()).digest()
 
 

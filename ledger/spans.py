@@ -13,7 +13,7 @@ from typing import cast
 from psycopg import Connection
 from psycopg.rows import namedtuple_row
 
-from ledger.composing import copy_statement, has_known_shape
+from ledger.composing import AT, copy_statement, has_known_shape
 from ledger.leaves import Details, DoubtfulEvent, LeafReader
 from ledger.merkle import Tree
 from ledger.rules import Chain, Keys
@@ -23,8 +23,8 @@ MOST_EVENTS = 50_000  # under the seals that a single statement reads
 MOST_SEALS = 500
 CHUNK = 4096  # leaves that are hashed into the tree at once
 
-SEALS = """
-SELECT number, at, era, lo, hi, count, root, marks, previous, key_id, digest, signature
+SEALS = f"""
+SELECT number, {AT} AS at, era, lo, hi, count, root, marks, previous, key_id, digest, signature
 FROM ledger_seal WHERE number BETWEEN %(first)s AND %(last)s ORDER BY number
 """
 LAST_BEFORE = "SELECT max(number) FROM ledger_seal WHERE number < %s"

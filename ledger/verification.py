@@ -1,7 +1,7 @@
 """Reading the whole ledger once and saying where it was changed first, or that it was not."""
 
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import lru_cache
@@ -13,15 +13,16 @@ from psycopg import Connection
 from core.events import UnrecordableEvent
 from ledger import keys
 from ledger.canonical import FIELDS, parse, stamp
+from ledger.composing import AT
 from ledger.guards import check_guards
-from ledger.models import Seal as SealRow
 from ledger.parallel import plan_parts, verify_parts
 from ledger.rules import Chain, Finding, Keys, Leaves, SealFault, check_event
-from ledger.seal_format import Leaf, Seal, read_seal
+from ledger.seal_format import Leaf, Seal, SealColumns, read_seal
 from ledger.sealer import is_in_chain, read_backlog, read_eras, stream
-from ledger.spans import HIGHEST, Part, chain_before, verify_span
+from ledger.spans import HIGHEST, Part, chain_before, read_seals, verify_span
 
-COLUMNS = ", ".join("details::text" if name == "details" else name for name in FIELDS)
+READ_AS = {"details": "details::text", "at": AT}
+COLUMNS = ", ".join(READ_AS.get(name, name) for name in FIELDS)
 LEAVES = f"""
 SELECT era, xid, seq, digest, {COLUMNS} FROM ledger_event
 WHERE era = %(era)s AND xid >= %(lo)s AND xid < %(hi)s ORDER BY era, xid, seq
@@ -99,12 +100,13 @@ class Verification:
             self.events += span.events
             if span.doubt is None:
                 return None
-            finding = self.check_seal(SealRow.objects.get(number=span.doubt))
+            with closing(read_seals(_database(), Part(first=span.doubt, last=span.doubt))) as rows:
+                finding = self.check_seal(next(rows))
             if finding:
                 return finding
             part = replace(part, first=span.doubt + 1)
 
-    def check_seal(self, row: SealRow) -> Finding | None:
+    def check_seal(self, row: SealColumns) -> Finding | None:
         """Check the next seal and, one by one, every event under it."""
         seal = read_seal(row)
         return self.chain.check(seal) or self._leaves(seal, bytes(row.marks))

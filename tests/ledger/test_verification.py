@@ -59,6 +59,25 @@ EDITS = {
 }
 
 
+OUTSIDE_THE_CALENDAR = ["infinity", "-infinity", "0044-03-15 BC", "10000-01-01 00:00:00+00"]
+
+
+@pytest.fixture
+def without_calendar(sealed):
+    """What a superuser does before a time that the tables refuse."""
+    condition = "CHECK (at BETWEEN '0001-01-01 00:00Z' AND '9999-12-31 23:59:59.999999Z')"
+    names = {table: f"{table}_in_the_calendar" for table in ("ledger_event", "ledger_seal")}
+    tamper(*(f"ALTER TABLE {table} DROP CONSTRAINT {name}" for table, name in names.items()))
+    yield
+    tamper(
+        "TRUNCATE ledger_event, ledger_seal",
+        *(
+            f"ALTER TABLE {table} ADD CONSTRAINT {name} {condition}"
+            for table, name in names.items()
+        ),
+    )
+
+
 class TestVerify:
     def test_finds_nothing_in_a_whole_ledger(self, sealed):
         record()
@@ -96,6 +115,22 @@ class TestVerify:
     def test_finds_details_that_no_event_had(self, sealed):
         tamper(f"UPDATE ledger_event SET details = '{{\"n\": 1e400}}' WHERE seq = {sealed[1]}")
         assert found() == (SealFault.EVENT_FIELDS, 1, sealed[1])
+
+    @pytest.mark.parametrize("time", OUTSIDE_THE_CALENDAR)
+    def test_finds_a_time_that_python_cannot_read(self, sealed, without_calendar, time):
+        tamper(f"UPDATE ledger_event SET at = '{time}' WHERE seq = {sealed[5]}")
+        assert found() == (SealFault.EVENT_FIELDS, 2, sealed[5])
+
+    @pytest.mark.parametrize("time", OUTSIDE_THE_CALENDAR)
+    def test_finds_such_a_time_of_a_seal(self, sealed, without_calendar, time):
+        tamper(f"UPDATE ledger_seal SET at = '{time}' WHERE number = 2")
+        assert found() == (SealFault.SEAL_FIELDS, 2, None)
+
+    @pytest.mark.parametrize("time", OUTSIDE_THE_CALENDAR)
+    def test_finds_such_a_time_before_it_is_sealed(self, sealed, without_calendar, time):
+        seq = record()
+        tamper(f"UPDATE ledger_event SET at = '{time}' WHERE seq = {seq}")
+        assert found() == (SealFault.EVENT_FIELDS, None, seq)
 
     @pytest.mark.parametrize("place", range(12))
     def test_finds_a_deleted_event(self, sealed, place):

@@ -143,6 +143,18 @@ class TestServing:
         (limit,) = serving.execute("SHOW lock_timeout").fetchone()
         assert limit == "20s"
 
+    @pytest.mark.parametrize("time", ["infinity", "0044-03-15 BC"])
+    @pytest.mark.parametrize("table", ["ledger_event", "ledger_seal"])
+    def test_may_not_write_for_ever_what_no_page_can_show(self, serving, table, time):
+        columns = {
+            "ledger_event": "(id, actor, action, decision, digest, at) VALUES "
+            "(gen_random_uuid(), 'x', 'x', 'allow', sha256(''), %s)",
+            "ledger_seal": "(number, era, lo, hi, count, root, marks, previous, key_id, digest, "
+            "signature, at) VALUES (1, 1, 1, 2, 1, '', '', '', '', '', '', %s)",
+        }
+        with pytest.raises(psycopg.errors.CheckViolation):
+            serving.execute(f"INSERT INTO {table} {columns[table]}", [time])
+
     def test_is_told_from_one_that_owns(self, serving, monkeypatch):
         assert roles.is_unsafe()
         cursor = SimpleNamespace(cursor=serving.cursor)
