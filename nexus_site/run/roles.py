@@ -23,7 +23,8 @@ FROM pg_trigger WHERE tgname = tgrelid::regclass::text || '_only_grows'
 """
 # Of the role that signed in and of every role that it may become (SET ROLE): a superuser any. Who
 # owns the schema or the database drops tables of others. A table of one's own, a temporary one too,
-# stands in for the one that a trigger asks. session_replication_role switches triggers off.
+# stands in for the one that a trigger asks. session_replication_role switches triggers off. Any
+# role may own large objects and privileges of what it creates: they undo nothing.
 UNSAFE = """
 SELECT bool_or(rolcreaterole OR rolreplication
     OR rolname IN (
@@ -32,6 +33,7 @@ SELECT bool_or(rolcreaterole OR rolreplication
     OR EXISTS (
         SELECT 1 FROM pg_shdepend JOIN pg_database d ON datname = current_database()
         WHERE refobjid = r.oid AND deptype = 'o'
+            AND classid NOT IN ('pg_largeobject'::regclass, 'pg_default_acl'::regclass)
             AND (dbid = d.oid OR (classid = 'pg_database'::regclass AND objid = d.oid)))
     OR EXISTS (SELECT 1 FROM pg_namespace n WHERE has_schema_privilege(r.oid, n.oid, 'CREATE'))
     OR has_database_privilege(r.oid, current_database(), 'CREATE')
@@ -80,6 +82,8 @@ def grant_serving() -> None:
             cursor.execute("SELECT 1 FROM pg_roles WHERE rolname = %s", [role])
             if cursor.fetchone() is None:
                 cursor.execute(sql.SQL("CREATE ROLE {} LOGIN").format(name))
+            for statement in OWN_SETTINGS:
+                cursor.execute(sql.SQL(statement).format(role=name, database=database))
         for statement in STATEMENTS:
             cursor.execute(sql.SQL(statement).format(role=name, database=database))
         cursor.execute(GUARDED)
@@ -91,6 +95,8 @@ def grant_serving() -> None:
             cursor.execute(revoke)
 
 
+# Any role may change what its sessions begin with, the time limits below too.
+OWN_SETTINGS = ("ALTER ROLE {role} RESET ALL", "ALTER ROLE {role} IN DATABASE {database} RESET ALL")
 STATEMENTS = (
     "REVOKE CONNECT, TEMPORARY ON DATABASE {database} FROM PUBLIC",
     "REVOKE TEMPORARY ON DATABASE {database} FROM {role}",  # earlier versions granted it

@@ -143,6 +143,34 @@ class TestServing:
         (limit,) = serving.execute("SHOW lock_timeout").fetchone()
         assert limit == "20s"
 
+    @pytest.mark.parametrize("where", ["", "IN DATABASE {}"])
+    def test_loses_the_limits_that_it_set_itself(self, serving, where):
+        there = where.format(connection.settings_dict["NAME"])
+        serving.execute(f"ALTER ROLE CURRENT_USER {there} SET lock_timeout = 0")
+        roles.grant_serving()
+        with connection.cursor() as owner:
+            owner.execute("SELECT count(*) FROM pg_db_role_setting WHERE setrole <> 0")
+            assert owner.fetchone() == (0,)
+
+    @pytest.mark.parametrize(
+        ("give", "take"),
+        [
+            ("SELECT lo_create(4711)", "SELECT lo_unlink(4711)"),
+            (
+                "ALTER DEFAULT PRIVILEGES GRANT SELECT ON TABLES TO PUBLIC",
+                "ALTER DEFAULT PRIVILEGES REVOKE SELECT ON TABLES FROM PUBLIC",
+            ),
+        ],
+    )
+    def test_serves_whatever_it_may_own(self, serving, monkeypatch, give, take):
+        """Else who can execute one statement would stop every later start."""
+        monkeypatch.setattr(roles, "connection", SimpleNamespace(cursor=serving.cursor))
+        serving.execute(give)
+        try:
+            assert not roles.is_unsafe()
+        finally:
+            serving.execute(take)
+
     @pytest.mark.parametrize("time", ["infinity", "0044-03-15 BC"])
     @pytest.mark.parametrize("table", ["ledger_event", "ledger_seal"])
     def test_may_not_write_for_ever_what_no_page_can_show(self, serving, table, time):
