@@ -213,6 +213,7 @@ CELERY_TIMEZONE = "UTC"
 CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
 CELERY_WORKER_HIJACK_ROOT_LOGGER = False
 CELERY_WORKER_ENABLE_REMOTE_CONTROL = False  # no message of the broker stops the worker for good
+CELERY_WORKER_CONSUMER = "nexus_site.run.consumer:SteadyConsumer"
 CELERY_BEAT_SCHEDULER = "nexus_site.run.beat:SteadyScheduler"
 
 # Mail to people outside: the server of EMAIL_URL; without one development writes files

@@ -3,10 +3,13 @@
 import threading
 from collections import defaultdict
 
+import structlog
 from celery import shared_task
 
 from core.database import database_now
 from toolbox import scheduler
+
+log = structlog.get_logger(__name__)
 
 RUNNING: defaultdict[str, threading.Lock] = defaultdict(threading.Lock)
 """Held while this process runs a job."""
@@ -19,6 +22,9 @@ def run_job(name: str) -> int:
     Only one thread of a process runs a job at a time: a slow job, such as notices to a slow
     receiver, would otherwise occupy every thread, and no other job would run.
     """
+    if name not in scheduler.JOBS:  # of another version, or forged
+        log.warning("unknown_job", job=name[:64])
+        return 0
     if not RUNNING[name].acquire(blocking=False):
         return 0
     try:

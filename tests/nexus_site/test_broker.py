@@ -1,11 +1,14 @@
 """The embedded broker: private to its owner, and started again after a kill."""
 
+import base64
+import json
 import os
 import socket
 import ssl
 import stat
 import time
 from threading import Thread
+from uuid import uuid4
 
 import pytest
 from celery import Celery
@@ -60,6 +63,48 @@ def stop(pid, number):
         return None
 
 
+@pytest.fixture
+def work(serve, tmp_path, monkeypatch):
+    """A client of a broker, and the process id of a worker that waits for its messages."""
+    serve()
+    monkeypatch.setattr(celery.app.conf, "broker_url", broker.url_under(tmp_path))
+    monkeypatch.setattr(worker.safety, "problem_of_start", lambda: "")
+    pid = fork(worker.work)
+    try:
+        with Connection(broker.url_under(tmp_path)) as connection:
+            client = connection.default_channel.client
+            wait_until(lambda: any(each["cmd"] == "brpop" for each in client.client_list()))
+            yield client, pid
+    finally:
+        assert stop(pid, 15) == 0
+
+
+def envelope(body, task="toolbox.run_job"):
+    """A message as Celery sends it."""
+    message = {
+        "body": body,
+        "content-type": "application/json",
+        "content-encoding": "utf-8",
+        "headers": {"id": "1", "task": task},
+        "properties": {
+            "delivery_tag": str(uuid4()),
+            "delivery_info": {"exchange": "", "routing_key": "celery"},
+            "body_encoding": "base64",
+        },
+    }
+    return json.dumps(message)
+
+
+FORGED = base64.b64encode(json.dumps([["forged"], {}, {}]).encode()).decode()
+UNREADABLE = {
+    "no JSON": "garbage",
+    "no object": "7",
+    "no envelope": "{}",
+    "a body that is not encoded": envelope("!!!"),
+    "a name of a task that is none": envelope(FORGED, task={}),
+}
+
+
 class TestServe:
     def test_takes_messages_and_gives_them_once(self, serve, tmp_path):
         serve()
@@ -82,19 +127,17 @@ class TestServe:
         with start_worker(app, perform_ping_check=False):
             assert app.control.ping(timeout=1) == []
 
-    def test_is_told_nothing_by_the_worker(self, serve, tmp_path, monkeypatch):
+    def test_is_told_nothing_by_the_worker(self, work):
         """A message that meets a broker which died is sent again and again: no worker would end."""
-        serve()
-        monkeypatch.setattr(celery.app.conf, "broker_url", broker.url_under(tmp_path))
-        monkeypatch.setattr(worker.safety, "problem_of_start", lambda: "")
-        pid = fork(worker.work)
-        try:
-            with Connection(broker.url_under(tmp_path)) as connection:
-                client = connection.default_channel.client
-                wait_until(lambda: any(each["cmd"] == "brpop" for each in client.client_list()))
-                assert "cmdstat_publish" not in client.info("commandstats")
-        finally:
-            assert stop(pid, 15) == 0
+        client, _ = work
+        assert "cmdstat_publish" not in client.info("commandstats")
+
+    @pytest.mark.parametrize("message", UNREADABLE.values(), ids=UNREADABLE)
+    def test_carries_no_message_that_ends_the_worker(self, work, message):
+        client, pid = work
+        client.lpush("celery", message, envelope(FORGED))
+        wait_until(lambda: not client.llen("celery") and not client.exists("unacked"))
+        assert status_of(pid) is None
 
     def test_lets_only_its_owner_in(self, serve, tmp_path):
         serve()

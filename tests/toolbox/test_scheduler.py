@@ -188,6 +188,12 @@ class TestJob:
             celery_task.run_job("frames")
         assert list(JobRun.objects.values_list("name", flat=True)) == ["frames"]
 
+    def test_keeps_nothing_of_a_job_that_there_is_not(self):
+        with capture_logs() as lines:
+            celery_task.run_job("forged")
+        assert "forged" not in celery_task.RUNNING
+        assert [(line["event"], line["job"]) for line in lines] == [("unknown_job", "forged")]
+
     def test_runs_again_after_a_run_that_failed(self, monkeypatch):
         def broken(_now):
             raise RuntimeError("no database")
