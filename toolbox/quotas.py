@@ -45,29 +45,36 @@ AHEAD_BYTES, AHEAD_ROWS = 64 * 1024, 100
 """Of an agent's small calls so many are counted before they are made."""
 
 
+Counted = tuple[int, int, int]
+"""An agent, and its organisation's quotas of bytes and of rows in all."""
+
+
 class CountedAhead:
-    """The bytes and rows that this process has counted for the next small calls of each agent."""
+    """The bytes and rows that this process has counted for the next small calls of each agent.
+
+    They are used under the quotas under which they were counted, and under no others.
+    """
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._left: dict[int, tuple[int, int]] = {}
+        self._left: dict[Counted, tuple[int, int]] = {}
 
-    def take(self, agent: int, size: int) -> bool:
+    def take(self, counted: Counted, size: int) -> bool:
         """Use a row of this size; False where too little is left."""
         with self._lock:
-            bytes_, rows = self._left.get(agent, (0, 0))
+            bytes_, rows = self._left.get(counted, (0, 0))
             if bytes_ < size or rows < 1:
                 return False
-            self._left[agent] = (bytes_ - size, rows - 1)
+            self._left[counted] = (bytes_ - size, rows - 1)
         return True
 
-    def put(self, agent: int, size: int, more: int) -> None:
+    def put(self, counted: Counted, size: int, more: int) -> None:
         """Add bytes and rows that were counted."""
         with self._lock:
-            bytes_, rows = self._left.get(agent, (0, 0))
-            self._left[agent] = (bytes_ + size, rows + more)
+            bytes_, rows = self._left.get(counted, (0, 0))
+            self._left[counted] = (bytes_ + size, rows + more)
 
-    def take_all(self) -> dict[int, tuple[int, int]]:
+    def take_all(self) -> dict[Counted, tuple[int, int]]:
         """All that is left, which this process may no longer use."""
         with self._lock:
             left, self._left = self._left, {}
@@ -142,13 +149,15 @@ def charge(*, agent: int, policy: Policy, size: int, now: datetime) -> None:
     Spec: settings 6. The rate of small calls bounds what a day can bring: they count in all only,
     many of an agent at once, before they are made. A process that dies has counted too many.
     """
+    all_bytes, all_rows = (quota.limit for quota in total_quotas(policy.settings))
+    counted = (agent, all_bytes, all_rows)
     if size > SMALL:
         _charge_bytes(agent=agent, policy=policy, size=size, now=now)
-    elif AHEAD.take(agent, size):
+    elif AHEAD.take(counted, size):
         return
     elif _store(_writer(agent, policy), size=AHEAD_BYTES, rows=AHEAD_ROWS, **MARGIN)[0]:
         # What is rolled back was not counted.
-        transaction.on_commit(partial(AHEAD.put, agent, AHEAD_BYTES - size, AHEAD_ROWS - 1))
+        transaction.on_commit(partial(AHEAD.put, counted, AHEAD_BYTES - size, AHEAD_ROWS - 1))
         return
     _charge_total(_writer(agent, policy), size=size, rows=1)
 
@@ -185,7 +194,7 @@ def give_back() -> None:
     if not left:
         return
     with connection.cursor() as cursor:
-        cursor.executemany(GIVE_BACK, [(*unused, agent) for agent, unused in left.items()])
+        cursor.executemany(GIVE_BACK, [(*unused, agent) for (agent, *_), unused in left.items()])
 
 
 def _charge_bytes(*, agent: int, policy: Policy, size: int, now: datetime) -> None:

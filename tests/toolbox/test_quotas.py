@@ -278,6 +278,12 @@ class TestSmallCalls:
             assert send(**{"Idempotency-Key": f"k{n}"}).status == 200
         assert Stored.objects.get().rows == 12
 
+    @pytest.mark.parametrize("quota", ["organisation_rows=2", "organisation_bytes=300"])
+    def test_end_where_a_quota_says_that_was_lowered_meanwhile(self, send, quota):
+        assert send().status == 200
+        call_command("org", "set", "nexus", quota)
+        assert [send().status for _ in range(2)] == [429] * 2
+
     def test_near_the_limit_are_counted_one_by_one(self, send, settings):
         settings.NEXUS_ORGANISATION_ROWS = 5
         assert [send().status for _ in range(7)] == [200] * 5 + [429] * 2
