@@ -12,7 +12,7 @@ app.autodiscover_tasks(related_name="celery_task")
 
 @app.on_after_finalize.connect  # type: ignore[untyped-decorator]
 def schedule_jobs(sender: Celery, **_: object) -> None:
-    """Let beat send a message for every scheduled job, once per period.
+    """Let beat send a message for every scheduled job, once per period or hour.
 
     Messages do not expire: sender and receiver would compare two machines' clocks, and with one an
     hour off no message would ever be taken. Duplicates are cheap (toolbox.celery_task).
@@ -21,7 +21,7 @@ def schedule_jobs(sender: Celery, **_: object) -> None:
 
     for job in JOBS.values():
         sender.add_periodic_task(
-            job.every,
+            job.sent_every,
             sender.signature("toolbox.run_job", args=[job.name]),
             name=job.name,
         )

@@ -21,6 +21,8 @@ DueRow = TypeVar("DueRow", bound=models.Model)
 Handler = Callable[[datetime], int]
 
 BATCH = 200
+MOST_SILENT = 3600.0
+"""Seconds between two messages for one job, at most."""
 STALLED_AFTER = 60.0
 """Seconds without a run of any job after which the scheduler counts as not running."""
 SKEW = timedelta(seconds=STALLED_AFTER)
@@ -39,6 +41,11 @@ class ScheduledJob:
     every: float
     handle: Handler
 
+    @property
+    def sent_every(self) -> float:
+        """The seconds between two messages; a lost one delays a daily job by an hour, not a day."""
+        return min(self.every, MOST_SILENT)
+
 
 JOBS: dict[str, ScheduledJob] = {}
 
@@ -56,12 +63,14 @@ def scheduled_job(name: str, *, every: float) -> Callable[[Handler], Handler]:
 
 
 def has_run_recently(name: str, *, now: datetime) -> bool:
-    """Whether a job ran successfully within the last half of its period.
+    """Whether a job ran successfully so lately that it need not for this message.
 
+    Each run follows the last after its period, give or take half the time between two messages.
     Messages pile up while no worker takes them, and several schedulers send several. A last run in
     the future does not count: the database's time was set back.
     """
-    since = now - timedelta(seconds=JOBS[name].every / 2)
+    job = JOBS[name]
+    since = now - timedelta(seconds=job.every - job.sent_every / 2)
     return JobRun.objects.filter(
         name=name, last_at__gt=since, last_at__lte=now, last_problem=""
     ).exists()

@@ -182,6 +182,13 @@ class TestJob:
         celery_task.run_job("idempotency")
         assert JobRun.objects.get().runs == runs
 
+    @pytest.mark.parametrize(("hours_ago", "runs"), [(1, 1), (23, 1), (24, 2), (25, 2)])
+    def test_of_a_daily_job_comes_every_hour_and_one_a_day_is_used(self, hours_ago, runs):
+        last = database_now() - timedelta(hours=hours_ago)
+        JobRun.objects.create(name="git garbage", last_at=last, runs=1)
+        celery_task.run_job("git garbage")
+        assert JobRun.objects.get().runs == runs
+
     def test_leaves_a_job_alone_that_another_thread_runs(self):
         with celery_task.RUNNING["idempotency"]:
             celery_task.run_job("idempotency")
@@ -234,4 +241,4 @@ class TestSchedule:
 
         app.finalize()
         entries = {entry["args"][0]: entry["schedule"] for entry in app.conf.beat_schedule.values()}
-        assert entries == {c.name: c.every for c in scheduler.JOBS.values()}
+        assert entries == {c.name: min(c.every, 3600) for c in scheduler.JOBS.values()}
