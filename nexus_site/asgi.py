@@ -86,12 +86,13 @@ def is_in_known_browser(scope: Scope) -> bool:
 def refusal_of(scope: Scope) -> HttpResponse | None:
     """The refusal of what no view should see.
 
-    An address with NUL; a program that asks another host, or over HTTP where no key may travel.
+    An address with NUL; a program, or a page's stream, that asks another host, or over HTTP where
+    no key or session may travel.
     """
     if "\x00" in scope["path"]:
         return errors.malformed()  # no address of ours, and nothing that a database can look up
-    if not errors.is_for_machine(scope["path"]):
-        return None  # Django's middleware does the same for people
+    if not (errors.is_for_machine(scope["path"]) or ("GET", scope["path"]) in FACES):
+        return None  # Django's middleware does the same for people's pages
     if settings.SECURE_SSL_REDIRECT and scope["scheme"] != "https":
         return error_response(errors.NOT_ENCRYPTED)
     status = status_of_foreign(scope)

@@ -6,12 +6,12 @@ import asyncio
 from functools import partial
 from typing import Any
 
+from django.core.exceptions import TooManyFieldsSent
 from django.http import HttpRequest, HttpResponse, QueryDict
 from pydantic_core import to_json
 
 from core.text_direction import show_in_text
 from nexus_site.live.events import PageWatcher, may_watch, organisations_watched, session_of
-from toolbox.faces.hosts import status_of_foreign
 from toolbox.faces.sse import ALIVE, END, START, OpenStreams, part, until_gone
 from toolbox.faces.threads import in_thread
 
@@ -29,17 +29,21 @@ _STREAMS = OpenStreams[str](MOST)
 async def application(scope: Message, receive: Any, send: Any) -> None:
     """Stream what happens until the page is closed or the person may no longer look."""
     cookie = session_of(dict(scope["headers"]))
-    foreign = status_of_foreign(scope)
-    username = "" if foreign or not cookie else await in_thread(lambda: may_watch(cookie))
+    username = await in_thread(lambda: may_watch(cookie)) if cookie else ""
     if not username or _STREAMS.is_full(username):
-        await _refuse(foreign or (429 if username else 403), send)
+        await _refuse(429 if username else 403, send)
+        return
+    try:
+        asked = QueryDict(scope.get("query_string", b""))
+    except TooManyFieldsSent:
+        await _refuse(400, send)
         return
     with _STREAMS.counting(username):
-        await until_gone(receive, _watch(scope, cookie, send))
+        await until_gone(receive, _watch(asked, cookie, send))
 
 
-async def _watch(scope: Message, cookie: str, send: Any) -> None:
-    watcher = PageWatcher(QueryDict(scope.get("query_string", b"")))
+async def _watch(asked: QueryDict, cookie: str, send: Any) -> None:
+    watcher = PageWatcher(asked)
     watcher.organisations = await in_thread(lambda: organisations_watched(cookie))
     await in_thread(watcher.begin)
     await send(START)

@@ -151,18 +151,20 @@ class TestWhoIsRefusedAtOnce:
         start, body = talk(asgi.Site(threads), request(path) | changes, BODY)
         return start["status"], body["body"]
 
-    @pytest.mark.parametrize("path", ["/api/v1/me", "/api/v1/tools/read_inbox", "/mcp"])
+    @pytest.mark.parametrize(
+        "path", ["/api/v1/me", "/api/v1/tools/read_inbox", "/mcp", "/admin/live"]
+    )
     def test_a_program_over_plain_http_where_that_is_closed(self, threads, settings, path):
         settings.SECURE_SSL_REDIRECT = True
         status, body = self.ask(threads, path)
         assert status == 401
         assert b"keys are not accepted over plain HTTP" in body
 
-    @pytest.mark.parametrize("path", ["/api/v1/me", "/mcp"])
+    @pytest.mark.parametrize("path", ["/api/v1/me", "/mcp", "/admin/live"])
     def test_a_program_that_asks_another_host(self, threads, path):
         assert self.ask(threads, path, headers=[(b"host", b"evil.example")])[0] == 421
 
-    @pytest.mark.parametrize("path", ["/api/v1/me", "/mcp"])
+    @pytest.mark.parametrize("path", ["/api/v1/me", "/mcp", "/admin/live"])
     def test_a_page_of_another_site(self, threads, path):
         headers = [(b"host", b"localhost"), (b"origin", b"https://evil.example")]
         assert self.ask(threads, path, headers=headers)[0] == 403

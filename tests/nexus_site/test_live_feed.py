@@ -172,16 +172,19 @@ def answered(scope):
 
 
 class TestTheStream:
-    def test_refuses_a_stranger(self, monkeypatch):
-        monkeypatch.setattr(stream, "status_of_foreign", lambda scope: 0)
+    def test_refuses_a_stranger(self):
         sent = answered({"headers": [], "path": "/admin/live"})
         assert sent[0]["status"] == 403
 
     def test_is_one_of_a_few_of_each_person(self, monkeypatch):
-        monkeypatch.setattr(stream, "status_of_foreign", lambda scope: 0)
         monkeypatch.setattr(stream, "may_watch", lambda cookie: "olga")
         monkeypatch.setitem(stream._STREAMS._open, "olga", stream.MOST)
         headers = [(b"cookie", b"nexus_session=abc")]
         sent = answered({"headers": headers, "path": "/admin/live"})
         assert sent[0]["status"] == 429
         assert stream._STREAMS._open["olga"] == stream.MOST
+
+    def test_refuses_more_filters_than_a_page_takes(self, monkeypatch):
+        monkeypatch.setattr(stream, "may_watch", lambda cookie: "olga")
+        scope = {"headers": [(b"cookie", b"nexus_session=abc")], "query_string": b"a&" * 1001}
+        assert answered(scope)[0]["status"] == 400
