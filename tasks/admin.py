@@ -20,11 +20,13 @@ from core.admin.acts import Act, ActingAdmin
 from core.admin.base import choice_column, column
 from core.admin.browsing import ListButton, MomentFilter, RecentFilter, filter_by, newest
 from core.events import text
+from core.people import signed_in
 from orgchart.models import Agent
+from orgchart.people.members import visible_organisations
 from tasks.insight.measures_page import measures_page
 from tasks.intake.feedback_admin import FeedbackAdmin
 from tasks.models import Task
-from tasks.pages.board import board_page, move_view
+from tasks.pages.board import board_page, move_task
 from tasks.pages.task import APPROVE, COMMENT, RELEASE, WITHDRAW, task_context
 from tasks.store import number_of
 
@@ -94,9 +96,13 @@ class TaskAdmin(ActingAdmin):
         return [
             path("board/", wrap(self.board_view), name="tasks_task_board"),
             path("measures/", wrap(self.measures_view), name="tasks_task_measures"),
-            path("<int:task_pk>/move/", wrap(move_view), name="tasks_task_move"),
+            path("<int:task_pk>/move/", wrap(self.move_view), name="tasks_task_move"),
             *super().get_urls(),
         ]
+
+    def move_view(self, request: HttpRequest, task_pk: int) -> HttpResponse:
+        """A card of the board goes to another column."""
+        return move_task(self, request, task_pk)
 
     def board_view(self, request: HttpRequest) -> HttpResponse:
         """The tasks of one organisation by state."""
@@ -123,7 +129,9 @@ class TaskAdmin(ActingAdmin):
         number = number_of(term.removeprefix("#"))
         if number is not None:
             return rows.filter(number=number)
-        agents = list(Agent.objects.filter(handle=term).values_list("id", flat=True))
+        mine = visible_organisations(signed_in(request))
+        named = Agent.objects.filter(handle=term, organisation__in=mine)
+        agents = list(named.values_list("id", flat=True))
         if agents:
             return rows.filter(owner__in=agents)
         said = gettext(

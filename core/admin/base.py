@@ -12,7 +12,6 @@ from django.core.exceptions import PermissionDenied, ValidationError
 from django.db import DataError
 from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
-from django.utils import timezone
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext
@@ -21,10 +20,8 @@ from unfold.decorators import display
 from core.admin.actors import actor_shown
 from core.admin.browsing import ReadOnlyAdmin
 from core.admin.contexts import admin_context
-from core.decision import Code, deny
 from core.hooks import Hook
 from core.labels import Text
-from core.people import record_refusal, signed_in
 from core.waiting import page_of
 
 history_of = Hook[[str, int | None], list[Any]]("the newest events about a subject")
@@ -164,18 +161,6 @@ class BrowseAdmin(ReadOnlyAdmin):
 
     def gone(self, request: HttpRequest, object_id: str) -> HttpResponse:
         """The page that says that nothing is here: no such row that this person sees."""
-        if request.method == "POST":
-            record_refusal(
-                who=signed_in(request),
-                deny=deny(
-                    Code.NOT_FOUND,
-                    f"There is no {self.opts.verbose_name_raw} with this id",
-                    "choose one from the list",
-                    rule="the row exists in an organisation of yours (spec: people 35)",
-                ),
-                subject=f"page:{request.path}"[:200],
-                now=timezone.now(),
-            )
         answer: HttpResponse = self._get_obj_does_not_exist_redirect(request, self.opts, object_id)
         return answer
 

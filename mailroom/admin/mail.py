@@ -187,7 +187,9 @@ class MailAdmin(ActingAdmin):
             return rows.filter(id__startswith=term)
         if term.startswith("CON-"):
             return rows.filter(contract_ref=term)
-        agents = list(Agent.objects.filter(handle=term).values_list("id", flat=True))
+        mine = visible_organisations(signed_in(request))
+        named = Agent.objects.filter(handle=term, organisation__in=mine)
+        agents = list(named.values_list("id", flat=True))
         if agents:
             return rows.filter(Q(sender__in=agents) | Q(recipient__in=agents))
         return newest_mails(rows, request).filter(subject__icontains=term)

@@ -13,9 +13,12 @@ from django.contrib.admin.views.main import ERROR_FLAG, ChangeList
 from django.db import DataError
 from django.http import Http404, HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
+from django.utils import timezone
 from django.utils.translation import gettext
 
 from core.admin.contexts import admin_context
+from core.decision import Code, deny
+from core.people import record_refusal, signed_in
 from nexus_site.console.membership import MembersOnly
 
 if TYPE_CHECKING:
@@ -84,10 +87,22 @@ class DeclaredLookups(AnyAdmin):
     ) -> HttpResponse:
         """The page that says that nothing is here, for a row that this person does not see.
 
-        Answered, not raised: what was recorded of the attempt stays.
+        An attempt to change it is recorded; answered, not raised, so that the record stays.
         """
         from nexus_site.serving.errors import not_found
 
+        if request.method == "POST":
+            record_refusal(
+                who=signed_in(request),
+                deny=deny(
+                    Code.NOT_FOUND,
+                    f"There is no {opts.verbose_name_raw} with this id",
+                    "choose one from the list",
+                    rule="the row exists in an organisation of yours (spec: people 35)",
+                ),
+                subject=f"page:{request.path}"[:200],
+                now=timezone.now(),
+            )
         return not_found(request, Http404(object_id))
 
     def _not_a_filter(self, request: HttpRequest, asked: str) -> HttpResponse:

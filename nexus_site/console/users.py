@@ -10,7 +10,7 @@ from django.contrib.admin.utils import unquote
 from django.contrib.auth.admin import UserAdmin as DjangoUserAdmin
 from django.contrib.auth.models import User
 from django.db import transaction
-from django.db.models import QuerySet
+from django.db.models import Prefetch, Q, QuerySet
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
 from django.utils import timezone
@@ -34,7 +34,7 @@ from nexus_site.console.user_forms import PersonChangeForm, PersonCreationForm
 from orgchart.models import Membership
 from orgchart.pending.services import waits_for_another
 from orgchart.pending.users import change_user, require_password_change
-from orgchart.people.members import set_memberships, standing_of
+from orgchart.people.members import set_memberships, standing_of, visible_organisations
 from orgchart.people.passwords import give_password
 from orgchart.people.rules import can_change_user
 
@@ -128,9 +128,12 @@ class PersonAdmin(DjangoUserAdmin, ActPages):  # type: ignore[type-arg]  # only 
         return _may_change(request, row)
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[User]:
-        """With the groups, in one query more."""
+        """With the groups, and with the memberships that this person sees."""
         rows: QuerySet[User] = super().get_queryset(request)
-        return rows.prefetch_related("groups", "memberships__organisation")
+        mine = visible_organisations(signed_in(request))
+        seen = Membership.objects.filter(Q(organisation=None) | Q(organisation__in=mine))
+        memberships = Prefetch("memberships", seen.select_related("organisation"))
+        return rows.prefetch_related("groups", memberships)
 
     def rows_of(self, rows: QuerySet[User], who: SignedIn) -> QuerySet[User]:
         """The members of the person's organisations."""
@@ -212,6 +215,8 @@ class PersonAdmin(DjangoUserAdmin, ActPages):  # type: ignore[type-arg]  # only 
         One's own is changed with the present one only (Spec: people 53).
         """
         user = self.get_object(request, unquote(id))
+        if user is None and self.has_change_permission(request):
+            return self.gone(request, id)
         may_change = user is not None and self.has_change_permission(request, user)
         if may_change and user == request.user:
             return HttpResponseRedirect(reverse("admin:password_change"))
@@ -274,7 +279,7 @@ class PersonAdmin(DjangoUserAdmin, ActPages):  # type: ignore[type-arg]  # only 
 
     @column(_("organisations"))
     def organisations(self, row: User) -> SafeString:
-        """The organisations that the user sees."""
+        """The organisations that the user sees, of those that the reader sees."""
         names = [
             str(each.organisation or gettext("every organisation"))
             for each in row.memberships.all()

@@ -10,13 +10,18 @@ from urllib.parse import urlencode
 from django.contrib import messages
 from django.core.exceptions import PermissionDenied
 from django.db.models import QuerySet
-from django.http import HttpRequest, HttpResponse, HttpResponseRedirect, JsonResponse, QueryDict
-from django.shortcuts import get_object_or_404
+from django.http import (
+    HttpRequest,
+    HttpResponse,
+    HttpResponseNotAllowed,
+    HttpResponseRedirect,
+    JsonResponse,
+    QueryDict,
+)
 from django.template.response import TemplateResponse
 from django.urls import reverse
 from django.utils import timezone
 from django.utils.translation import gettext
-from django.views.decorators.http import require_POST
 
 from core.admin.refused import refused_as_text
 from core.database import database_now
@@ -28,7 +33,6 @@ from core.people import person, record_refusal, signed_in
 from core.permissions import Deed
 from orgchart.admin.choosing import choose_organisation
 from orgchart.models import Agent, Organisation, Role
-from orgchart.people.members import visible_organisations
 from orgchart.policy_cache import current_policy
 from tasks.by_people import move_by_person
 from tasks.models import Counter, Task
@@ -206,14 +210,16 @@ def _column(rows: QuerySet[Task], status: Status, types: frozenset[str]) -> Colu
     return Column(status, cards, total)
 
 
-@require_POST
-def move_view(request: HttpRequest, task_pk: int) -> HttpResponse:
+def move_task(model_admin: Any, request: HttpRequest, task_pk: int) -> HttpResponse:
     """Move a card by the service that agents use; answer with the new state or the refusal."""
+    if request.method != "POST":
+        return HttpResponseNotAllowed(["POST"])
     if not request.user.has_perm(VIEW):
         raise PermissionDenied(VIEW)
-    mine = visible_organisations(signed_in(request))
-    rows = Task.objects.filter(organisation__in=mine).select_related("organisation")
-    task = get_object_or_404(rows, pk=task_pk)
+    task: Task | None = model_admin.get_object(request, str(task_pk))
+    if task is None:
+        gone: HttpResponse = model_admin.gone(request, str(task_pk))
+        return gone
     wanted = request.POST.get("status", "")
     try:
         shown = _move(request, task, wanted)

@@ -162,6 +162,16 @@ class TestANonMember:
             f"/admin/tasks/task/{row.pk}/move/", {"status": "deleted", "version": row.version}
         )
         assert answer.status_code == 404
+        assert Event.objects.order_by("-seq").first().action == "human.denied"
+
+    @pytest.mark.parametrize("page", ["change", "password", "second_factor"])
+    def test_changes_no_user_of_it_and_leaves_the_attempt(self, stranger, foreign, page):
+        theirs = join(User.objects.create_user("theirs"), foreign.organisation)
+        address = act_page(theirs, page)
+        answer = stranger(PeopleGroup.BOARD).post(address, {"reason": "because"})
+        assert answer.status_code == 404
+        event = Event.objects.get(action="human.denied")
+        assert (event.code, event.subject) == ("NOT_FOUND", f"page:{address}")
 
     def test_chooses_nothing_of_it_in_filters_and_look_ups(self, stranger, foreign):
         client = stranger(PeopleGroup.BOARD)
@@ -171,6 +181,18 @@ class TestANonMember:
         asked = {"app_label": "mailroom", "model_name": "mail", "field_name": "sender"}
         found = client.get("/admin/autocomplete/", {**asked, "term": "it_manager"}).json()
         assert found["results"] == []
+
+    @pytest.mark.parametrize("table", ["mailroom/mail", "tasks/task"])
+    def test_searches_as_if_its_agents_did_not_exist(self, stranger, foreign, mine, table):
+        """A word that names an agent is looked for among agents, not in subjects."""
+        handle = foreign.agent("devops_worker").handle
+        assert handle not in mine.policy.agents
+        about = {"subject": f"The {handle}"}
+        lead = {**about, "to": "team-lead", "type": "report", "body": "?"}
+        assert mine.call("architect", "send_mail", **lead).status == 200
+        assert mine.call("team-lead", "task_create", **about).status == 200
+        page = stranger(PeopleGroup.BOARD).get(f"/admin/{table}/", {"q": handle})
+        assert page.context_data["cl"].result_count == 1
 
     def test_exists_for_no_service(self, foreign, groups):
         user = User.objects.create_user("ada", is_staff=True)
@@ -229,6 +251,13 @@ class TestTheBoardOfOneOrganisation:
             address = f"/admin/auth/user/{user.pk}/password/"
             sent = {"password1": PASSWORD, "password2": PASSWORD, "usable_password": "true"}
             assert client.post(address, sent).status_code == 403
+
+    def test_learns_of_no_other_organisation_of_its_people(self, client, foreign, mine):
+        both = join(User.objects.create_user("both"), foreign.organisation, mine.organisation)
+        for address in (list_page(User), change_page(both)):
+            page = client.get(address).content.decode()
+            assert mine.organisation.name in page
+            assert MARKER not in page, address
 
     def test_gives_no_organisation_but_its_own(self, client, foreign, mine):
         page = f"{list_page(User)}add/"
