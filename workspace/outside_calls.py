@@ -4,28 +4,37 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from threading import BoundedSemaphore
+from threading import Lock
 
 from django.conf import settings
 
 from core.decision import Code, refuse
+from toolbox.caller import Caller
+from toolbox.faces.sse import Budget
 
 RETRY_AFTER = 5  # seconds
-_free = BoundedSemaphore(max(1, settings.WEB_THREADS // 2))
+_PLACES = Budget(max(1, settings.WEB_THREADS // 2))
+_changing = Lock()
 
 
 @contextmanager
-def slot(what: str) -> Iterator[None]:
-    """Occupy one of the places. Raises Denied RATE_LIMITED at once where none is free."""
-    if not _free.acquire(blocking=False):
-        raise refuse(
-            Code.RATE_LIMITED,
-            f"too many {what} are under way on this installation",
-            f"call again in {RETRY_AFTER} seconds",
-            rule="calls that wait for others leave threads free (spec: hands 17)",
-            retry_after=RETRY_AFTER,
-        )
+def slot(caller: Caller, what: str) -> Iterator[None]:
+    """Occupy one of the places. Raises Denied RATE_LIMITED at once where none is free.
+
+    The agents of an organisation hold no more of them than are left for all others.
+    """
+    with _changing:
+        if _PLACES.is_full_for(caller.organisation_id):
+            raise refuse(
+                Code.RATE_LIMITED,
+                f"too many {what} are under way on this installation",
+                f"call again in {RETRY_AFTER} seconds",
+                rule="calls that wait for others leave threads free (spec: hands 17)",
+                retry_after=RETRY_AFTER,
+            )
+        _PLACES.count(1, caller.organisation_id)
     try:
         yield
     finally:
-        _free.release()
+        with _changing:
+            _PLACES.count(-1, caller.organisation_id)

@@ -30,7 +30,7 @@ ALIVE = b": alive\n\n"
 
 @dataclass(slots=True)
 class Budget:
-    """What all streams and waiting calls of a process take of its connections (Spec: wire 37)."""
+    """What a process has only so many of, such as connections for streams (Spec: wire 37)."""
 
     most: int
     open: int = 0
@@ -40,6 +40,12 @@ class Budget:
     def is_full_for(self, organisation_id: int) -> bool:
         """Whether an organisation holds as many as are left for all others."""
         return self.of[organisation_id] >= self.most - self.open
+
+    def count(self, change: int, organisation_id: int | None) -> None:
+        """One is taken (1) or given back (-1), by an organisation if it is for an agent."""
+        self.open += change
+        if organisation_id is not None:
+            self.of[organisation_id] += change
 
     @property
     def share(self) -> int:
@@ -69,15 +75,12 @@ class OpenStreams(Generic[Client]):
     @contextmanager
     def counting(self, client: Client, organisation_id: int | None = None) -> Iterator[None]:
         """Count one stream of the client for as long as it lasts."""
-        organisations = () if organisation_id is None else (organisation_id,)
         self._open[client] += 1
-        self.budget.open += 1
-        self.budget.of.update(organisations)
+        self.budget.count(1, organisation_id)
         try:
             yield
         finally:
-            self.budget.of.subtract(organisations)
-            self.budget.open -= 1
+            self.budget.count(-1, organisation_id)
             self._open[client] -= 1
             if not self._open[client]:
                 del self._open[client]

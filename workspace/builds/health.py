@@ -33,7 +33,7 @@ def check_health(*, caller: Caller, service: str, environment: str | None) -> Se
     """
     require_engine(caller)
     row = latest(caller, service, environment)
-    with slot("health checks"):
+    with slot(caller, "health checks"):
         problem = _problem_of_deployment(row)
         if not problem:
             with engine_answers(), opened(LONGEST) as engine:

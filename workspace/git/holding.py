@@ -28,7 +28,7 @@ def held_work_tree(caller: Caller) -> Iterator[None]:
     """
     folder = organisation_folder(caller.policy.organisation) / LOCKS
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    with slot("git calls"):
+    with slot(caller, "git calls"):
         file = os.open(folder / str(caller.agent.id), os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
         try:
             until = time.monotonic() + PATIENCE

@@ -64,7 +64,7 @@ def review(*, caller: Caller, draft: ReviewDraft, now: datetime) -> ReviewCommen
     VERSION_MISMATCH, INVALID_TRANSITION for conflicts, APPROVAL_REQUIRED without the PASS.
     """
     contract_id = find_contract_of_branch(caller, draft)
-    with slot("git calls"):
+    with slot(caller, "git calls"):
         for _ in range(TRIES):
             found = _read(caller, contract_id)
             merge = _merge(caller, found, draft, now) if draft.approve else None

@@ -115,7 +115,7 @@ def recorded_run(
     latest, whatever happens. Spec: hands 26, hands 28, hands 29. Raises Denied RATE_LIMITED,
     INVALID_TRANSITION where a person stopped it before its turn.
     """
-    with slot("runs"):
+    with slot(caller, "runs"):
         row = queue.take_turn(caller=caller, paths=paths, commit=commit, seconds=seconds, now=now)
         run = RecordedRun(row, caller)
         try:

@@ -35,7 +35,7 @@ def read_url(*, caller: Caller, url: str, now: datetime) -> WebPage:
     Raises Denied as `fetch` does; QUOTA_EXCEEDED, RATE_LIMITED.
     """
     caller.require(rules.can_fetch(url))
-    with slot("pages"):
+    with slot(caller, "pages"):
         _count(caller, Action.WEB_PAGE_READ, now=now, url=text(url), host=urlsplit(url).hostname)
         page = fetch(url, caller=caller)
         title, content, cut = readable(page)
@@ -55,7 +55,7 @@ def web_search(*, caller: Caller, query: str, limit: int, now: datetime) -> Sear
     Raises Denied DRIVER_UNAVAILABLE, QUOTA_EXCEEDED, RATE_LIMITED.
     """
     require_provider(caller)
-    with slot("searches"):
+    with slot(caller, "searches"):
         _count(caller, Action.WEB_SEARCHED, now=now, query=text(query))
         hits = search(query, limit)
     return {

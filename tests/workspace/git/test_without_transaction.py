@@ -12,6 +12,7 @@ from tests.company import load_company
 from tests.contracts import world
 from tests.patience import PATIENCE
 from tests.workspace.git.world import SCOPE, Hands, needs_walls
+from toolbox.faces.sse import Budget
 from workspace import outside_calls
 from workspace.git import holding
 from workspace.git.models import Draft
@@ -116,8 +117,8 @@ class TestHolding:
         assert hands.branch().status == 200
 
     def test_leaves_threads_to_others(self, hands, monkeypatch):
-        monkeypatch.setattr(outside_calls, "_free", threading.BoundedSemaphore(1))
-        with outside_calls.slot("tests"):
+        monkeypatch.setattr(outside_calls, "_PLACES", Budget(1))
+        with outside_calls.slot(hands.company.caller("backend_worker"), "tests"):
             assert hands.branch().code == "RATE_LIMITED"
         assert hands.branch().status == 200
 

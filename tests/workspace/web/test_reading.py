@@ -4,7 +4,6 @@ import gzip
 import json
 import re
 import sys
-import threading
 import time
 import tracemalloc
 import zlib
@@ -13,8 +12,9 @@ from pathlib import Path
 import pytest
 from django.core.management import call_command
 
-from core.decision import Allow
+from core.decision import Allow, Denied
 from ledger.models import Event
+from tests.company import load_company
 from tests.documents.world import NOW, caller_of
 from tests.patience import PATIENCE, drip
 from tests.workspace.web.internet import (
@@ -28,6 +28,7 @@ from tests.workspace.web.internet import (
 )
 from toolbox import door, quotas
 from toolbox.explaining import explain
+from toolbox.faces.sse import Budget
 from workspace import outside_calls
 from workspace.models import WebUse
 from workspace.web import extracting, fetching
@@ -451,11 +452,21 @@ class TestItsQuota:
 
 class TestThePlaces:
     def test_for_waiting_calls_are_fewer_than_the_threads(self, reader, site, monkeypatch):
-        monkeypatch.setattr(outside_calls, "_free", threading.BoundedSemaphore(1))
-        with outside_calls.slot("pages"):
+        monkeypatch.setattr(outside_calls, "_PLACES", Budget(1))
+        with outside_calls.slot(reader, "pages"):
             found = read(reader, f"http://pages.example:{site.port}/none")
         assert (code(found), found.headers["Retry-After"]) == ("RATE_LIMITED", "5")
         assert code(read(reader, f"http://pages.example:{site.port}/none")) == "OK", "given back"
+
+    def test_are_never_all_of_one_organisation(self, reader, monkeypatch):
+        """Whose agents read pages of a server that never answers, one after the other."""
+        monkeypatch.setattr(outside_calls, "_PLACES", Budget(4))
+        other = caller_of(load_company("dev-team").organisation, "architect")
+        with outside_calls.slot(reader, "pages"), outside_calls.slot(reader, "pages"):
+            with pytest.raises(Denied, match="too many pages"), outside_calls.slot(reader, "pages"):
+                pass
+            with outside_calls.slot(other, "pages"):
+                pass
 
 
 class TestExplaining:
