@@ -128,6 +128,8 @@ class TestStates:
             found = rules.can_move(a_contract(state), move, agent(BACKEND))
             if isinstance(found, Deny):
                 assert found.message.endswith("that state is final") is (state in FINAL_STATES)
+                is_there = MACHINE.steps[move].target == state
+                assert (f"is {state} already" in found.message) is is_there
 
     @pytest.mark.parametrize(
         ("state", "worker", "issuer"),

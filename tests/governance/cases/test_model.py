@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from governance.cases.facts import FINAL
 from governance.cases.moves import MOVES
-from governance.cases.vocabulary import Outcome, State
+from governance.cases.vocabulary import State
 from tests.governance.cases.model import ACTS, World, invariants, moves_from, step
 
 MOST_ROUND = 4  # the fourth is the overflow of three
@@ -87,7 +87,7 @@ class TestAnyWalk:
 
     @settings(max_examples=200, deadline=None)
     @given(st.data())
-    def test_of_allowed_acts_never_delivers_without_them_either(self, data):
+    def test_of_allowed_acts_keeps_every_invariant(self, data):
         world = World()
         for _ in range(25):
             moves = [to for _, to in moves_from(world)]
@@ -96,5 +96,3 @@ class TestAnyWalk:
             going = [to for to in moves if to.at.state is not State.STOPPED] or moves
             world = data.draw(st.sampled_from(going))
             invariants(world)
-        if world.at.state is State.DELIVERED:
-            assert Outcome.PASSED in [t[1] for t in world.tests]
