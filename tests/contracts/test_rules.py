@@ -22,6 +22,7 @@ from contracts.vocabulary import (
     ContractState,
     Move,
     ReportKind,
+    VerdictFinding,
 )
 from core.decision import Allow, Code, Deny
 from orgchart.policy.compiled import Agent
@@ -213,6 +214,13 @@ class TestCanIssue:
     @pytest.mark.parametrize("handle", AGENTS)
     def test_never_to_the_board(self, handle):
         assert code_of(issuing(handle, BOARD)) == Code.CONTACT_DENIED
+
+    def test_never_to_oneself_whatever_ones_level(self):
+        """Spec: contracts 4. An executive at the level of managers is no manager of its own."""
+        low = replace(POLICY.roles[CEO], level=issuing_rules.MANAGEMENT_LEVEL)
+        policy = replace(POLICY, roles={**POLICY.roles, CEO: low})
+        assert not issuing_rules._below(agent(CEO), agent(CEO), policy)
+        assert issuing_rules._below(agent(CEO), agent(IT), policy)
 
     def test_never_upward_or_sideways(self):
         for manager in MANAGERS:
@@ -563,6 +571,23 @@ class TestAtVersion:
         ):  # fmt: skip
             assert code_of(rules.at_version(contract, expected, decision)) == code
         assert rules.at_version(contract, 2, yes).details == {"expected": 2, "current": 3}
+
+
+class TestTheVerdictThatIsMissing:
+    """Spec: contracts 25."""
+
+    @pytest.mark.parametrize(
+        ("finding", "said", "step"),
+        [
+            (None, "QA has given no verdict on it", "ask a QA agent"),
+            (VerdictFinding.FAIL, f"QA's verdict on it is {VerdictFinding.FAIL}", "send it back"),
+        ],
+    )
+    def test_is_said_with_what_the_issuer_can_do(self, finding, said, step):
+        found = rules._needs_pass(a_contract(ContractState.REVIEW), finding)
+        assert found.message.endswith(said)
+        assert found.next_action.startswith(step)
+        assert found.details["finding"] == finding
 
 
 class TestReaderOf:

@@ -12,8 +12,10 @@ from core.decision import Allow, Code, Deny
 from documents import rules
 from documents.rules import TimeSpan
 from orgchart.policy.paths import normal_path
+from orgchart.policy.vocabulary import Visibility
 from tests.oracle.reading import compiled_nexus
 
+BY_CONTACT = {"task_visibility": Visibility.CONTACTS}
 NOW = datetime(2026, 2, 19, 9, 30, 0, 123456, tzinfo=UTC)
 
 
@@ -195,3 +197,48 @@ class TestUnreadCode:
         denied = replace(role, denied_tools=role.denied_tools | rules.READ_CODE)
         policy = replace(nexus, roles={**nexus.roles, role.name: denied})
         assert rules.is_unread_code("src/app.py", policy.agents["backend_worker"], policy)
+
+
+class TestReading:
+    """Spec: files 14, files 22, mail 16."""
+
+    @pytest.mark.parametrize(
+        ("author", "reader", "reads"),
+        [
+            ("qa_worker", "qa_worker", True), ("qa_worker", "it_manager", True),
+            ("qa_worker", "ceo", True), ("qa_worker", "product_manager", False),
+            ("qa_worker", "backend_worker", False), ("it_manager", "qa_worker", False),
+            ("frontend_worker", "product_manager", True),
+        ],
+    )  # fmt: skip
+    def test_of_reports_is_for_their_author_and_those_above(self, nexus, author, reader, reads):
+        agents = nexus.agents
+        assert rules.can_read_of(agents[author], agents[reader], nexus) is reads
+        assert (agents[author].id in rules.authors_below(agents[reader], nexus)) is reads
+
+    @pytest.mark.parametrize(
+        ("writer", "reader", "reads"),
+        [
+            ("backend_worker", "qa_worker", False), ("backend_worker", "it_manager", True),
+            ("it_manager", "research_worker", True), ("hr_manager", "it_manager", True),
+        ],
+    )  # fmt: skip
+    def test_of_shared_files_is_not_from_worker_to_worker(self, nexus, writer, reader, reads):
+        agents, policy = nexus.agents, replace(nexus, settings=BY_CONTACT)
+        assert rules.can_read_shared(agents[writer], agents[reader], policy) is reads
+
+    def test_of_shared_files_is_for_a_worker_that_the_writer_may_write_to(self, nexus):
+        writer, reader = (nexus.agents[name] for name in ("backend_worker", "qa_worker"))
+        rule = replace(
+            nexus.contacts["backend_worker", "it_manager"], recipient=reader.role, relation="any"
+        )
+        contacts = {**nexus.contacts, (writer.role, reader.role): rule}
+        policy = replace(nexus, contacts=contacts, settings=BY_CONTACT)
+        assert rules.can_read_shared(writer, reader, policy)
+
+    def test_of_a_department_is_of_its_members_below(self, nexus):
+        department = rules.department_of(nexus.agents["it_manager"], nexus)
+        found = rules.members_below(nexus.agents["it_manager"], department, nexus)
+        below = {"backend_worker", "frontend_worker", "devops_worker"}
+        assert set(found) == {nexus.agents[name].id for name in below}
+        assert rules.members_below(nexus.agents["qa_worker"], department, nexus) == []

@@ -95,6 +95,10 @@ class TestTighten:
         decision = rules.can_restrict_tools(nexus.agents[who], nexus.agents[target])
         assert allowed(decision) is (target in own)
 
+    def test_is_not_for_oneself(self, nexus):
+        odd = replace(nexus.agents["it_manager"], managers=("it_manager",))
+        assert not allowed(rules.can_restrict_tools(odd, odd))
+
     @pytest.mark.parametrize(
         ("modes", "tool_modes", "held", "fine"),
         [
@@ -165,6 +169,20 @@ class TestRestore:
 
 class TestTheLineOfAContract:
     """Spec: contracts 51, contracts 55."""
+
+    @pytest.mark.parametrize(
+        ("role", "old_role", "is_named"),
+        [
+            ("backend_worker", None, False), ("qa_worker", None, True), ("it_manager", None, True),
+            ("backend_worker", "frontend_worker", True), ("qa_worker", "qa_worker", False),
+        ],
+    )  # fmt: skip
+    def test_names_the_role_of_who_changes_it_leads_or_judges(
+        self, nexus, role, old_role, is_named
+    ):
+        old = None if old_role is None else nexus.agents[old_role]
+        given = (OrgAct.MOVE, "someone", nexus.roles[role], old)
+        assert rules.line_of(*given, superior="it_manager").is_role_named is is_named
 
     @pytest.mark.parametrize(
         ("old", "group", "is_leader", "comes_into", "leads"),

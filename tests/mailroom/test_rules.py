@@ -374,3 +374,39 @@ class TestSubmittingByMail:
     )  # fmt: skip
     def test_takes_a_report_that_names_its_contract(self, mail_type, contract, code):
         assert code_of(rules.can_submit_by_mail(mail_type, contract)) == code
+
+
+class TestEscalatingPastWhoLeft:
+    """Spec: escalation 1."""
+
+    def after(self, superior, **fields):
+        """The worker's policy when its manager left and the next above is this one."""
+        worker = replace(agent(BACKEND), managers=(superior,), reports_to=IT, **fields)
+        return worker, replace(POLICY, agents={**POLICY.agents, BACKEND: worker})
+
+    def test_says_that_the_own_superior_is_deactivated(self):
+        found = rules.can_escalate_to(*self.after(CEO))
+        assert code_of(found) == "RECIPIENT_INACTIVE"
+
+    def test_of_who_never_reached_its_superior_is_no_contact(self):
+        worker = replace(agent(BACKEND), managers=(CEO,), reports_to=CEO)
+        policy = replace(POLICY, agents={**POLICY.agents, BACKEND: worker})
+        assert code_of(rules.can_escalate_to(worker, policy)) == "CONTACT_DENIED"
+
+
+class TestATypeThatIsRefused:
+    def test_names_the_allowed_ones_and_the_contract_that_opens_them(self):
+        closed = replace(POLICY.contacts[CEO, IT], needs_contract=True)
+        policy = replace(POLICY, contacts={**POLICY.contacts, (CEO, IT): closed})
+        found = rules.can_mail(agent(CEO), agent(IT), "report", policy)
+        assert found.next_action.startswith("send one of: ")
+        assert found.next_action.endswith(", under a contract that grants this channel")
+        open_one = rules.can_mail(agent(CEO), agent(IT), "report", POLICY)
+        assert open_one.next_action.startswith("send one of: ")
+        assert "under a contract" not in open_one.next_action
+
+    def test_is_relayed_by_the_superior_where_none_is_allowed(self):
+        rule = replace(POLICY.contacts[CEO, IT], types=frozenset())
+        policy = replace(POLICY, contacts={**POLICY.contacts, (CEO, IT): rule})
+        found = rules.can_mail(agent(CEO), agent(IT), "info", policy)
+        assert found.next_action == "ask board to relay it"

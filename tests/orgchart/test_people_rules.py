@@ -1,5 +1,6 @@
 """Which Boards a change of a user asks: every change of small standings, against sentences."""
 
+from dataclasses import replace
 from itertools import chain, combinations, product
 
 import pytest
@@ -224,3 +225,36 @@ class TestACode:
         self, before, after, known_to, needed
     ):
         assert rules.needs_code(before, after, known_to) is needed
+
+
+class TestChangingAUser:
+    """Spec: people 36."""
+
+    @pytest.mark.parametrize(
+        ("mine", "before", "after", "is_allowed"),
+        [
+            ({A}, standing([HR], [A]), standing([], [A]), True),
+            ({A}, standing([HR], [A, B]), standing([], [A]), False),
+            ({A}, standing([HR], [A]), standing([HR], [A, B]), False),
+            ({A}, standing([HR], [EVERY]), standing([HR], [A]), False),
+            (None, standing([HR], [EVERY]), standing([HR], [A, B]), True),
+        ],
+    )
+    def test_is_for_who_belongs_to_all_of_their_organisations(
+        self, mine, before, after, is_allowed
+    ):
+        found = rules.can_change_user(
+            organisations=None if mine is None else frozenset(mine), is_superuser=False,
+            before=before, after=after,
+        )  # fmt: skip
+        assert isinstance(found, Allow) is is_allowed
+
+    @pytest.mark.parametrize("is_superuser", [True, False])
+    def test_that_is_a_superuser_is_for_superusers(self, is_superuser):
+        plain = standing([HR], [A])
+        above = replace(plain, is_superuser=True)
+        for before, after in ((plain, above), (above, plain), (above, above)):
+            found = rules.can_change_user(
+                organisations=None, is_superuser=is_superuser, before=before, after=after
+            )
+            assert isinstance(found, Allow) is is_superuser

@@ -9,6 +9,7 @@ from governance.cases import rules
 from governance.cases.facts import CaseFacts, CaseRecord, Officer, Position
 from governance.cases.refusals import REFUSALS, Situation, fault_of
 from governance.cases.vocabulary import (
+    OFFICE_OF,
     OFFICES,
     SIGNALS,
     Input,
@@ -164,3 +165,17 @@ class TestInputs:
         who = Officer(ME, frozenset({Office.PLANNER}))
         record = CaseRecord(acted=frozenset({(ME, Office.ANALYST)}))
         assert rules.inputs_of(CaseFacts(position("open", "TASKS"), record), who) == ()
+
+
+class TestTheTurn:
+    @pytest.mark.parametrize("state", State)
+    @pytest.mark.parametrize("stage", Stage)
+    @pytest.mark.parametrize("acted", [None, *Office])
+    def test_is_of_an_open_case_and_the_office_that_the_agent_has_and_kept(
+        self, state, stage, acted
+    ):
+        office = OFFICE_OF[stage]
+        for offices in (frozenset({office}), frozenset(Office), frozenset(Office) - {office}):
+            expected = state is State.OPEN and office in offices and acted in (None, office)
+            at = Position(state=state, stage=stage)
+            assert rules.has_turn(at, offices, acted) is expected
