@@ -3,6 +3,7 @@
 import io
 import random
 import re
+from contextlib import contextmanager
 from datetime import timedelta
 
 import pytest
@@ -14,17 +15,22 @@ from lab.management.commands.simulate import Command
 from lab.simulation.company import callers, found_company
 from lab.simulation.run import DUE, Account, Simulation
 from ledger.services import record
+from tests.loaded import rolled_back
 from toolbox import scheduler
 
 pytestmark = pytest.mark.django_db
 
 
-@pytest.fixture
-def play():
+def begin():
     start = timezone.now().replace(second=0, microsecond=0)
     policy = found_company(agents=12, now=start)
     dice = random.Random(3)  # the play is the same every time
     return Simulation(policy=policy, people=callers(policy), start=start, now=start, dice=dice)
+
+
+@pytest.fixture
+def play():
+    return begin()
 
 
 def run(play, **time):
@@ -32,9 +38,18 @@ def run(play, **time):
         pass
 
 
-class TestAPlay:
-    def test_accounts_for_every_row_that_fell_due(self, play):
+@pytest.fixture(scope="module")
+def four_hours(django_db_setup, django_db_blocker):
+    """What was played in four hours, and what was done twice in them; the rows are gone."""
+    with django_db_blocker.unblock(), contextmanager(rolled_back)():
+        play = begin()
         run(play, hours=4)
+        return play, Command().twice()
+
+
+class TestAPlay:
+    def test_accounts_for_every_row_that_fell_due(self, four_hours):
+        play, twice = four_hours
         fired = {name: len(account.fired) for name, account in play.accounts.items()}
         for name in ("escalations", "deadlines", "approvals", "leases"):
             assert fired[name] > 0, fired
@@ -42,10 +57,10 @@ class TestAPlay:
             assert account.left == 0
             assert min(account.late, default=0) >= 0
             assert max(account.late, default=0) <= max(scheduler.JOBS[name].every, 60)
-        assert Command().twice() == []
+        assert twice == []
 
-    def test_calls_what_the_company_can_do(self, play):
-        run(play, hours=2)
+    def test_calls_what_the_company_can_do(self, four_hours):
+        play, _ = four_hours
         done = {name for name in play.calls if name.endswith(" 200")}
         assert done >= {
             "send_mail 200",
@@ -57,17 +72,17 @@ class TestAPlay:
         }
         assert not [name for name in play.calls if name.endswith(("400", "500"))]
 
-    def test_lets_a_clock_look_as_often_as_beat_would(self, play):
-        run(play, hours=1)
-        assert play.accounts["escalations"].looks == 60
-        assert play.accounts["charts"].looks == 12
+    def test_lets_a_clock_look_as_often_as_beat_would(self, four_hours):
+        play, _ = four_hours
+        assert play.accounts["escalations"].looks == 4 * 60
+        assert play.accounts["charts"].looks == 4 * 12
 
     def test_sees_what_stays_undone(self, play, monkeypatch):
         real = scheduler.JOBS["leases"]
         monkeypatch.setitem(
             scheduler.JOBS, "leases", scheduler.ScheduledJob("leases", real.every, lambda _: 0)
         )
-        run(play, hours=2)
+        run(play, hours=1)
         assert play.accounts["leases"].left > 0
 
     def test_sees_what_was_done_twice(self, play):
