@@ -191,7 +191,7 @@ def _chain(policy: Policy) -> Iterator[BrokenInvariant]:
                     f"{above} is a worker and manages no agent",
                     "name a manager",
                 )
-            if agent.is_across_groups(manager):
+            if above == agent.superior and agent.is_across_groups(manager):
                 yield BrokenInvariant(
                     "chain of command",
                     Subject.AGENT,
