@@ -18,6 +18,7 @@ from django.db.migrations.executor import MigrationExecutor
 from core.actors import System
 from core.decision import Denied
 from core.permissions import PeopleGroup
+from ledger.keys import HEAD, known_head
 from nexus_site.console.group_rights import are_granted
 from nexus_site.run import roles
 from orgchart.keys import issue_key
@@ -34,9 +35,26 @@ PEOPLE = {group.lower(): group for group in PeopleGroup}
 """The first user of each group, by name."""
 
 
+class DatabaseGone(Exception):
+    """The database is empty, and this machine knows a ledger: a second company would be founded."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            f"The database is empty, but {settings.LEDGER_DIR / HEAD} knows a seal of its ledger. "
+            "Is its disk mounted, or DATABASE_URL another? `manage.py restore` restores a backup. "
+            f"To found new companies instead, move that file and {settings.NEXUS_KEYS} away: "
+            "the agents' keys there would be replaced"
+        )
+
+
 def migrate() -> bool:
-    """Bring the tables and people's rights up to date; say whether there was anything to do."""
+    """Bring the tables and people's rights up to date; say whether there was anything to do.
+
+    Raises DatabaseGone. Spec: clocks 13.
+    """
     executor = MigrationExecutor(connection)
+    if not executor.loader.applied_migrations and known_head():
+        raise DatabaseGone
     due = bool(executor.migration_plan(executor.loader.graph.leaf_nodes())) or not are_granted()
     if due:
         call_command("migrate", verbosity=0, interactive=False)

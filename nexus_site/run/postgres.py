@@ -238,7 +238,13 @@ class Cluster:
         text = ("--encoding", "UTF8", "--locale", "C", "--locale-provider", "builtin")
         sorting = ("--builtin-locale", "C.UTF-8", "--no-instructions")
         self._run([self.programs / "initdb", "--pgdata", fresh, *owner, *text, *sorting])
-        fresh.rename(self.data)
+        try:
+            fresh.rename(self.data)
+        except OSError as problem:
+            raise PostgresUnavailable(
+                f"{self.data} cannot be made: {problem}. If that is a disk of its own, "
+                f"mount it at {self.data.parent} instead"
+            ) from None
 
     def _clear_leftovers(self) -> None:
         """Remove a dead server's marks, which another process's number could keep valid for ever.

@@ -14,6 +14,7 @@ from django.contrib.auth.models import Group, User
 from django.db import connection
 from django.utils import timezone
 
+from ledger.keys import HEAD
 from nexus_site.run import first_run
 from orgchart.keys import digest_of
 from orgchart.models import Agent, ApiKey, Organisation
@@ -69,20 +70,42 @@ class TestMigrate:
         assert Group.objects.filter(name__in=first_run.PEOPLE.values()).count() == 4
 
 
-class TestAKilledMigrate:
-    @pytest.fixture
-    def fresh(self):
-        """The address of an empty database beside the test's own, and a connection to it."""
-        given = connection.settings_dict
-        name, place = f"{given['NAME']}_fresh", quote(given["HOST"])
-        owner = {"host": given["HOST"], "user": given["USER"], "autocommit": True}
-        with psycopg.connect(**owner, dbname="postgres") as cluster:
-            cluster.execute(f"DROP DATABASE IF EXISTS {name} WITH (FORCE)")
-            cluster.execute(f"CREATE DATABASE {name}")
-            with psycopg.connect(**owner, dbname=name) as made:
-                yield f"postgresql://{given['USER']}@/{name}?host={place}", made
-            cluster.execute(f"DROP DATABASE {name} WITH (FORCE)")
+@pytest.fixture
+def fresh():
+    """The address of an empty database beside the test's own, and a connection to it."""
+    given = connection.settings_dict
+    name, place = f"{given['NAME']}_fresh", quote(given["HOST"])
+    owner = {"host": given["HOST"], "user": given["USER"], "autocommit": True}
+    with psycopg.connect(**owner, dbname="postgres") as cluster:
+        cluster.execute(f"DROP DATABASE IF EXISTS {name} WITH (FORCE)")
+        cluster.execute(f"CREATE DATABASE {name}")
+        with psycopg.connect(**owner, dbname=name) as made:
+            yield f"postgresql://{given['USER']}@/{name}?host={place}", made
+        cluster.execute(f"DROP DATABASE {name} WITH (FORCE)")
 
+
+class TestADatabaseThatIsGone:
+    def test_is_not_replaced_by_an_empty_one(self, fresh, tmp_path):
+        """As where its disk was not mounted: the agents' keys would be replaced, too."""
+        address, database = fresh
+        ledger = tmp_path / "ledger"
+        ledger.mkdir()
+        (ledger / HEAD).write_text('{"number": 8, "digest": "00"}', encoding="ascii")
+        begin = "from nexus_site.management.commands.up import Command; exit(Command().begin())"
+        started = subprocess.run(
+            [sys.executable, "manage.py", "shell", "--no-imports", "-c", begin],
+            cwd=settings.BASE_DIR,
+            env=os.environ | {"DATABASE_URL": address, "NEXUS_VAR": str(tmp_path)},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert started.returncode == 1
+        assert "The database is empty" in started.stderr
+        assert database.execute("SELECT to_regclass('auth_user')").fetchone() == (None,)
+
+
+class TestAKilledMigrate:
     def test_leaves_no_tables_without_the_row_that_says_so(self, fresh):
         """The next start would make them again, fail, and fail at each start after it."""
         address, database = fresh

@@ -21,6 +21,7 @@ from nexus_site.run.fork import fork, status_of
 from nexus_site.run.postgres import Cluster, PostgresUnavailable
 from nexus_site.run.processes import PROCESSES, lives
 from nexus_site.run.supervisor import Child
+from tests.disks import disk
 from tests.patience import wait_until
 
 REPOSITORY = Path(__file__).resolve().parents[2]
@@ -133,6 +134,12 @@ class TestStart:
             assert not half.exists()
         finally:
             cluster.stop()
+
+    def test_says_where_a_disk_of_its_own_belongs(self, tmp_path):
+        """Its folder is made whole or not at all, by its name."""
+        cluster = Cluster.under(tmp_path)
+        with disk(cluster.data, 100), pytest.raises(PostgresUnavailable, match="mount it at"):
+            cluster.start()
 
     def test_says_what_the_server_said_when_it_cannot_start(self, cluster):
         with (cluster.data / "postgresql.conf").open("a") as settings:
