@@ -398,10 +398,10 @@ class TestATypeThatIsRefused:
     def test_names_the_allowed_ones_and_the_contract_that_opens_them(self):
         closed = replace(POLICY.contacts[CEO, IT], needs_contract=True)
         policy = replace(POLICY, contacts={**POLICY.contacts, (CEO, IT): closed})
-        found = rules.can_mail(agent(CEO), agent(IT), "report", policy)
+        found = rules.can_mail(agent(CEO), agent(IT), "escalation", policy)
         assert found.next_action.startswith("send one of: ")
         assert found.next_action.endswith(", under a contract that grants this channel")
-        open_one = rules.can_mail(agent(CEO), agent(IT), "report", POLICY)
+        open_one = rules.can_mail(agent(CEO), agent(IT), "escalation", POLICY)
         assert open_one.next_action.startswith("send one of: ")
         assert "under a contract" not in open_one.next_action
 
