@@ -138,38 +138,33 @@ def refusals(ids: Ids, since: datetime, newest: int) -> Mapping[int, list[Refusa
 
 def refusals_by_code(refused: Iterable[RefusalCount]) -> list[RefusalsOfCode]:
     """Refusals by code, most first, each with the actor who tried most."""
-    codes: dict[str, Counter[str]] = {}
-    for one in refused:
-        codes.setdefault(one.code, Counter())[one.actor] += 1
-    most = max([1, *(sum(c.values()) for c in codes.values())])
-    found = [
-        RefusalsOfCode(
-            code=code,
-            count=sum(actors.values()),
-            share=round(100 * sum(actors.values()) / most),
-            who=_who(actors),
-        )
-        for code, actors in codes.items()
+    return [
+        RefusalsOfCode(code=code, count=actors.total(), share=share, who=_who(actors))
+        for code, actors, share in _grouped((one.code, one.actor) for one in refused)
     ]
-    return sorted(found, key=lambda r: (-r.count, r.code))
 
 
 def refusals_by_actor(refused: Iterable[RefusalCount]) -> list[RefusedActor]:
     """Refusals by actor, most first, each with the codes it met most."""
-    actors: dict[str, Counter[str]] = {}
-    for one in refused:
-        actors.setdefault(one.actor, Counter())[one.code] += 1
-    most = max([1, *(codes.total() for codes in actors.values())])
-    found = [
-        RefusedActor(
-            actor=actor,
-            count=codes.total(),
-            share=round(100 * codes.total() / most),
-            why=", ".join(f"{meaning_of(code) or code} ×{n}" for code, n in codes.most_common(2)),
-        )
-        for actor, codes in actors.items()
+    return [
+        RefusedActor(actor=actor, count=codes.total(), share=share, why=_why(codes))
+        for actor, codes, share in _grouped((one.actor, one.code) for one in refused)
     ]
-    return sorted(found, key=lambda r: (-r.count, r.actor))
+
+
+def _grouped(pairs: Iterable[tuple[str, str]]) -> list[tuple[str, Counter[str], int]]:
+    """Each first name with its second ones counted, most first, in percent of the largest."""
+    found: dict[str, Counter[str]] = {}
+    for first, second in pairs:
+        found.setdefault(first, Counter())[second] += 1
+    most = max((counts.total() for counts in found.values()), default=1)
+    order = sorted(found.items(), key=lambda one: (-one[1].total(), one[0]))
+    return [(first, counts, round(100 * counts.total() / most)) for first, counts in order]
+
+
+def _why(codes: Counter[str]) -> str:
+    """The most frequent codes, in words."""
+    return ", ".join(f"{meaning_of(code) or code} ×{n}" for code, n in codes.most_common(2))
 
 
 def _who(actors: Counter[str]) -> str:

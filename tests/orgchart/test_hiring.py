@@ -57,6 +57,17 @@ def test_never_offers_a_place_from_which_nobody_can_be_reached():
                 assert not place.is_possible or place.contacts, (role, place)
 
 
+def test_tells_nobody_whom_an_impossible_place_would_reach():
+    places = places_of(NEXUS, newcomer("backend_worker"))
+    assert {place.is_possible for place in places} == {True, False}
+    assert [place.contacts for place in places if not place.is_possible and place.contacts] == []
+
+
+def test_says_that_a_worker_manages_no_agent():
+    refused = can_be_under(NEXUS, newcomer("backend_worker"), "qa_worker")
+    assert refused.message == "qa_worker is a worker and manages no agent"
+
+
 def test_an_agent_is_never_moved_below_itself():
     agents = NEXUS.agents
     moved = replace(agents["it_manager"], role="ceo")

@@ -333,6 +333,12 @@ BREAKING = [
     (
         "a judge is not responsible",
         "responsible",
+        with_role("qa_worker", kind=Kind.MANAGER),
+        "of kind manager",
+    ),
+    (
+        "a judge is not responsible",
+        "responsible",
         with_role("qa_worker", more_tools={"assign_task"}),
         "kind worker with assign_task",
     ),

@@ -361,6 +361,8 @@ class TestCode:
             ("agents/bob/plan.md", False),
             ("reports/tech/a.md", False),
             ("docs-evil/a.py", True),
+            ("src/a/workspace/docs/a.py", True),
+            ("docs/a/workspace/a.py", False),
         ],
     )
     def test_is_every_file_of_the_repository_outside_docs(self, path, expected):

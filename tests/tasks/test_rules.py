@@ -16,7 +16,7 @@ from tasks.rules.actors import (
     roles_claiming,
 )
 from tasks.rules.approval import can_approve
-from tasks.rules.ownership import can_comment, can_take
+from tasks.rules.ownership import can_comment, can_take, has_matching_role
 from tasks.rules.updates import can_update
 from tasks.rules.values import TaskRow, TaskUpdate
 from tasks.vocabulary import Enforcement, Status, TaskType
@@ -471,3 +471,39 @@ class TestGuards:
         left = tuple(check for check in updates.CHECKS if check.__name__ != name)
         monkeypatch.setattr(updates, "CHECKS", left)
         assert isinstance(can_update(who, what, asked).decision, Allow)
+
+
+class TestRenewing:
+    """Spec: tasks 37."""
+
+    @pytest.mark.parametrize(
+        "asked",
+        [
+            {"status": Status.PENDING}, {"owner": ""}, {"subject": "x"}, {"required_role": ""},
+            {"task_type": ""}, {"metadata": {}}, {"add_blocks": ("1",)}, {"add_blocked_by": ("1",)},
+        ],
+    )  # fmt: skip
+    def test_is_what_asks_for_nothing(self, asked):
+        assert TaskUpdate().renews
+        assert TaskUpdate(expected_version=3).renews
+        assert not TaskUpdate(**asked).renews
+
+
+class TestThePresentOwner:
+    def test_keeps_a_task_that_another_role_could_not_take(self):
+        """Spec: tasks 19. Naming the owner that a task has gives it to nobody."""
+        lead, names = actor(spec.ROLES[0]), spec.ROLES[1:]
+        owner, other = TEAM.agents[names[0]], TEAM.agents[names[1]]
+        owned = task(owner=owner, required_role=other.role)
+        assert code_of(has_matching_role(lead, owned, TaskUpdate(owner=owner.handle))) == "OK"
+        free = task(owner=other, required_role=other.role)
+        found = has_matching_role(lead, free, TaskUpdate(owner=owner.handle))
+        assert code_of(found) == "ROLE_MISMATCH"
+
+
+class TestAPerson:
+    def test_is_called_board(self):
+        person = TaskActor(TEAM)
+        assert (person.handle, person.role) == ("board", "board")
+        lead = actor(spec.ROLES[0])
+        assert (lead.handle, lead.role) == (lead.agent.handle, lead.agent.role)

@@ -12,12 +12,15 @@ from tests.oracle import delegation
 from toolbox.frames.rules import (
     MAX_DEPTH,
     Stack,
+    can_cancel,
     can_delegate,
     can_enter_skill,
     can_open,
+    can_return,
     delegates_of,
     narrowed,
 )
+from toolbox.frames.vocabulary import UNENDED, FrameState
 
 PAIRS = [(a, b) for a in delegation.ADDRESSES for b in delegation.ADDRESSES]
 
@@ -161,3 +164,21 @@ class TestNarrowed:
     )
     def test_never_has_more_than_the_frame_below(self, wanted, below, left):
         assert narrowed(wanted, below) == left
+
+
+class TestEnding:
+    @pytest.mark.parametrize("state", FrameState)
+    @pytest.mark.parametrize("inside", [True, False])
+    def test_is_returned_from_inside_while_it_has_not_ended(self, state, inside):
+        found = can_return(7, state, "", inside=inside)
+        assert isinstance(found, Allow) is (state in UNENDED and inside)
+        assert state not in UNENDED or inside or "you are not in frame 7" in found.message
+
+    @pytest.mark.parametrize(("reason", "said"), [("", ""), ("too late", ": too late")])
+    def test_says_why_it_ended(self, reason, said):
+        found = can_return(7, FrameState.FAILED, reason, inside=True)
+        assert found.message == f"frame 7 has ended, it is failed{said}"
+
+    @pytest.mark.parametrize("state", FrameState)
+    def test_is_cancelled_while_it_has_not_ended(self, state):
+        assert isinstance(can_cancel(7, state), Allow) is (state in UNENDED)

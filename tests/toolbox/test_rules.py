@@ -2,12 +2,14 @@
 
 import itertools
 from dataclasses import replace
+from datetime import UTC, datetime
 
 import pytest
 
 from core.decision import Allow, Code
 from core.params import Params
 from orgchart.catalogue import Source
+from orgchart.pauses.rules import PauseFacts
 from orgchart.policy.building import build_policy
 from orgchart.policy.compiled import Agent, ContactRule, MailTypeRule, Role, ToolRestriction
 from orgchart.policy.vocabulary import Kind, Office, ToolGroup, ToolMode
@@ -228,3 +230,17 @@ class TestRegistry:
         registry.register(a_tool("twice"))
         with pytest.raises(ValueError, match="twice"):
             registry.register(a_tool("twice"))
+
+
+class TestAPausedHolder:
+    """Spec: modes 27."""
+
+    def test_is_told_of_its_pause_before_anything_else(self):
+        pause = PauseFacts("Audit.", datetime(2026, 11, 25, tzinfo=UTC), False, True)
+        builtin = a_tool(source=Source.BUILTIN)
+        for holder in (a_holder(bound=["probe"]), a_holder(denied=["probe"]), a_holder()):
+            paused = replace(holder, pause=pause)
+            assert {answer(tool, paused) for tool in (None, builtin, a_tool())} == {
+                Code.AGENT_PAUSED
+            }
+            assert effective_tools([builtin, a_tool()], paused) == []

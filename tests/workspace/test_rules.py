@@ -54,3 +54,17 @@ class TestCommit:
     def test_needs_an_assigned_branch(self):
         assert isinstance(rules.can_commit(MINE), Allow)
         assert isinstance(rules.can_commit(""), Deny)
+
+
+class TestCommitting:
+    """Spec: hands 1."""
+
+    def test_is_on_the_branch_that_a_contract_assigns(self):
+        assert isinstance(rules.can_commit(MINE), Allow)
+        found = rules.can_commit("")
+        assert (found.code, found.details["assigned"]) == (Code.BRANCH_DENIED, [])
+        assert found.next_action.startswith("accept a contract that assigns a branch")
+
+    def test_elsewhere_sends_to_that_branch(self):
+        found = rules.can_use_branch("feature/other", MINE)
+        assert (found.next_action, found.details["assigned"]) == (f"work on {MINE}", [MINE])

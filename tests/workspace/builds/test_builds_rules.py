@@ -5,6 +5,7 @@ import pytest
 from core.decision import Allow, Code, Deny
 from workspace.builds import rules
 from workspace.builds.engine import unframed
+from workspace.builds.vocabulary import DeploymentState
 
 
 class TestEnvironment:
@@ -133,3 +134,16 @@ class TestACiFile:
     )  # fmt: skip
     def test_is_nothing_else(self, path):
         assert isinstance(rules.can_write_ci(path), Deny)
+
+
+class TestSettling:
+    """Spec: hands 31."""
+
+    @pytest.mark.parametrize("state", DeploymentState)
+    @pytest.mark.parametrize("is_replaced", [True, False])
+    def test_is_of_the_latest_whose_end_is_unknown(self, state, is_replaced):
+        found = rules.can_settle(state, is_replaced=is_replaced)
+        is_allowed = state is DeploymentState.UNKNOWN and not is_replaced
+        assert isinstance(found, Allow) is is_allowed
+        said = "a later deployment took its place" if is_replaced else f"the deployment is {state}"
+        assert is_allowed or found.message == said
