@@ -172,12 +172,8 @@ def list_contracts(
         _page(rows, state, before, limit) for each, rows in sides.items() if side in (None, each)
     ]
     merged = pages[0] if side else pages[0].union(*pages[1:], all=True).order_by("-id")
-    rows = list(merged[: limit + 1])
-    shown = rows[:limit]
-    return {
-        "contracts": [summary(row, caller.policy) for row in shown],
-        "next_cursor": paging.encode(shown[-1].id) if len(rows) > limit else None,
-    }
+    shown, more = paging.cut(list(merged[: limit + 1]), limit, lambda row: row.id)
+    return {"contracts": [summary(row, caller.policy) for row in shown], "next_cursor": more}
 
 
 def _page(

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import base64
 import binascii
+from collections.abc import Callable
+from typing import TypeVar
 
 from core.decision import Code, Denied, refuse
 from core.ids import row_id
+
+Row = TypeVar("Row")
 
 MAX_LIMIT = 200
 DEFAULT_LIMIT = 50
@@ -35,14 +39,21 @@ def decode(cursor: str | None, *, prefix: str = "") -> str | None:
     return place
 
 
-def number(place: str | None) -> int | None:
-    """The row's number that a place is; None for the first page. Raises Denied INVALID_PARAMS."""
-    if place is None:
-        return None
-    found = row_id(place)
-    if found is None:
+def number(cursor: str | None) -> int | None:
+    """The row's number in a cursor; None for the first page. Raises Denied INVALID_PARAMS."""
+    place = decode(cursor)
+    found = None if place is None else row_id(place)
+    if place is not None and found is None:
         raise unknown_cursor()
     return found
+
+
+def cut(
+    rows: list[Row], limit: int, place: Callable[[Row], object]
+) -> tuple[list[Row], str | None]:
+    """One page of rows that were read one past its limit, and the cursor of the next page."""
+    page = rows[:limit]
+    return page, encode(str(place(page[-1]))) if len(rows) > limit else None
 
 
 def unknown_cursor() -> Denied:

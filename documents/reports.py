@@ -107,10 +107,10 @@ def read_reports(*, caller: Caller, wanted: ReportFilter) -> ReportPage:
     with connection.cursor() as db:
         db.execute(text, values)
         rows = db.fetchall()
-    page, more = rows[: wanted.limit], len(rows) > wanted.limit
+    page, more = paging.cut(rows, wanted.limit, lambda row: f"{row[9].isoformat()} {row[0]}")
     return {
         "reports": [_listed(caller, row) for row in page if _readable(caller, row[2], row[4])],
-        "next_cursor": _cursor(page[-1][0], page[-1][9]) if more else None,
+        "next_cursor": more,
     }
 
 
@@ -210,10 +210,6 @@ def _listed(caller: Caller, row: tuple[Any, ...]) -> ListedReport:
         "created_at": at,
         "excerpt": excerpt,
     }
-
-
-def _cursor(number: int, at: datetime) -> str:
-    return paging.encode(f"{at.isoformat()} {number}")
 
 
 def _place(cursor: str | None) -> tuple[datetime | None, int | None]:

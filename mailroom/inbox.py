@@ -131,12 +131,8 @@ def read_inbox(
         for row in rows
         if row[1] is not None
     ]
-    more = len(mails) > limit
-    return {
-        "mails": mails[:limit],
-        "next_cursor": paging.encode(mails[limit - 1]["mail_id"]) if more else None,
-        "unread": unread,
-    }
+    shown, more = paging.cut(mails, limit, lambda mail: mail["mail_id"])
+    return {"mails": shown, "next_cursor": more, "unread": unread}
 
 
 def _find_leaver(caller: Caller, name: str) -> Agent:

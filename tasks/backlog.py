@@ -48,8 +48,7 @@ def list_backlog(*, caller: Caller, cursor: str | None, limit: int) -> BacklogPa
     with connection.cursor() as db:
         db.execute(PAGE, values)
         rows = db.fetchall()
-    page = rows[:limit]
-    last = page[-1] if len(rows) > limit else None
+    page, more = paging.cut(rows, limit, lambda row: f"{row[4]}:{row[0]}")
     return {
         "tasks": [
             {
@@ -64,7 +63,7 @@ def list_backlog(*, caller: Caller, cursor: str | None, limit: int) -> BacklogPa
             }
             for row in page
         ],
-        "next_cursor": paging.encode(f"{last[4]}:{last[0]}") if last else None,
+        "next_cursor": more,
     }
 
 

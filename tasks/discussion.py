@@ -92,19 +92,18 @@ def read_comments(
 
     Raises Denied INVALID_PARAMS for a cursor that no answer gave.
     """
-    place = paging.number(paging.decode(cursor))
+    place = paging.number(cursor)
     found = Comment.objects.filter(task_id=row_id).order_by("-id")
     if place is not None:
         found = found.filter(id__lt=place)
     if reads.ids is not None:
         found = found.filter(writer__in=reads.ids)
-    last = list(found[: MAX_COMMENTS + 1])
-    page = last[:MAX_COMMENTS]
+    page, earlier = paging.cut(list(found[: MAX_COMMENTS + 1]), MAX_COMMENTS, lambda one: one.id)
     lines: list[CommentLine] = [
         {"author": one.author, "body": one.body, "createdAt": one.created_at}
         for one in reversed(page)
     ]
-    return lines, paging.encode(str(page[-1].id)) if len(last) > MAX_COMMENTS else None
+    return lines, earlier
 
 
 def approve_task(

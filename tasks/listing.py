@@ -105,11 +105,8 @@ def list_tasks(
     with connection.cursor() as db:
         db.execute(text, values)
         tasks = [_line(row) for row in db.fetchall()]
-    more = len(tasks) > limit
-    return {
-        "tasks": tasks[:limit],
-        "next_cursor": paging.encode(tasks[limit - 1]["id"]) if more else None,
-    }
+    page, more = paging.cut(tasks, limit, lambda task: task["id"])
+    return {"tasks": page, "next_cursor": more}
 
 
 def find_owner(policy: Policy, name: str | None, known: Collection[str] = ()) -> Agent | None:
@@ -143,7 +140,7 @@ def _agent_named(policy: Policy, role_filter: str | None, reader: Agent) -> Agen
 
 
 def _before(cursor: str | None) -> int:
-    place = paging.number(paging.decode(cursor))
+    place = paging.number(cursor)
     return BEFORE_ALL if place is None else place
 
 

@@ -27,7 +27,7 @@ def read_memory(*, caller: Caller, scope: str, cursor: str | None, limit: int) -
         owner=owner,
         limit=limit,
         size=PAGE_SIZE,
-        before=paging.number(paging.decode(cursor)),
+        before=paging.number(cursor),
         writers=rules.memory_writers(caller.policy, caller.agent),
     )
     return {

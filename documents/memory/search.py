@@ -9,6 +9,7 @@ from django.db import connection
 from pydantic_core import to_json
 
 from core import paging
+from core.ids import row_id
 from documents.memory.files import take_in_edits
 from documents.memory.owners import owner_of
 from documents.memory.query import parse_query
@@ -70,7 +71,7 @@ def search_memory(*, caller: Caller, query: str, cursor: str | None, limit: int)
     with connection.cursor() as db:
         db.execute(SEARCH, values)
         rows = db.fetchall()
-    page = rows[:limit]
+    page, more = paging.cut(rows, limit, lambda row: f"{row[6]!r} {row[0]}")
     return {
         "memories": [
             {
@@ -83,9 +84,7 @@ def search_memory(*, caller: Caller, query: str, cursor: str | None, limit: int)
             }
             for row in page
         ],
-        "next_cursor": (
-            paging.encode(f"{page[-1][6]!r} {page[-1][0]}") if len(rows) > limit else None
-        ),
+        "next_cursor": more,
     }
 
 
@@ -98,6 +97,7 @@ def _place(cursor: str | None) -> tuple[float | None, int | None]:
         value = float(rank)
     except ValueError:
         value = math.nan
-    if not math.isfinite(value):
+    found = row_id(number)
+    if found is None or not math.isfinite(value):
         raise paging.unknown_cursor()
-    return value, paging.number(number)
+    return value, found

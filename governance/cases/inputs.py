@@ -135,8 +135,8 @@ def list_cases(*, state: State | None, cursor: str | None, limit: int, caller: C
         rows = rows.filter(state=state)
     if before is not None:
         rows = rows.filter(id__lt=before)
-    page = list(rows.defer("request", "title")[: limit + 1])
-    shown = page[:limit]
+    found = list(rows.defer("request", "title")[: limit + 1])
+    shown, more = paging.cut(found, limit, lambda row: row.id)
     acted = offices_of(caller.agent.id, shown, caller.organisation_id)
     return CaseList(
         cases=[
@@ -150,5 +150,5 @@ def list_cases(*, state: State | None, cursor: str | None, limit: int, caller: C
             )
             for row in shown
         ],
-        next_cursor=paging.encode(shown[-1].id) if len(page) > limit else None,
+        next_cursor=more,
     )

@@ -27,19 +27,19 @@ def list_agents(*, caller: Caller, agent_filter: AgentFilter) -> AgentPage:
 
     Raises Denied INVALID_PARAMS for a cursor that no list gave.
     """
-    before = paging.number(paging.decode(agent_filter.cursor))
+    before = paging.number(agent_filter.cursor)
     found = [
         agent
         for agent in sorted(caller.policy.agents.values(), key=lambda a: -a.id)
         if (before is None or agent.id < before) and _matches(agent, agent_filter)
     ]
-    page = found[: agent_filter.limit]
+    page, more = paging.cut(found, agent_filter.limit, lambda agent: agent.id)
     jobs = dict(
         AgentRow.objects.filter(id__in=[a.id for a in page]).values_list("id", "job_description")
     )
     return {
         "agents": [_listed(caller, agent, jobs.get(agent.id, "")) for agent in page],
-        "next_cursor": paging.encode(str(page[-1].id)) if len(found) > len(page) else None,
+        "next_cursor": more,
         "policy_version": caller.policy.version,
     }
 

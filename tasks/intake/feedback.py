@@ -172,7 +172,7 @@ def list_feedback(
     *, caller: Caller, category: str | None, source: str | None, cursor: str | None, limit: int
 ) -> FeedbackPage:
     """One page of the organisation's feedback, newest first."""
-    place = paging.number(paging.decode(cursor))
+    place = paging.number(cursor)
     found = Feedback.objects.filter(organisation_id=caller.organisation_id)
     if category is not None:
         found = found.filter(category=category)
@@ -181,6 +181,7 @@ def list_feedback(
     if place is not None:
         found = found.filter(id__lt=place)
     rows = list(found.select_related("task").order_by("-id")[: limit + 1])
+    page, more = paging.cut(rows, limit, lambda row: row.id)
     reads = readership_of(caller.policy, caller.agent)
     return {
         "feedback": [
@@ -196,9 +197,9 @@ def list_feedback(
                 if row.task and reads.covers(row.task.subject_writer)
                 else None,
             }
-            for row in rows[:limit]
+            for row in page
         ],
-        "next_cursor": paging.encode(str(rows[limit - 1].id)) if len(rows) > limit else None,
+        "next_cursor": more,
     }
 
 
