@@ -122,7 +122,7 @@ def _become_bubblewrap(plan: Plan) -> None:
 def _stage(mounts: list[tuple[str, str, bool]], scratch: int) -> list[tuple[str, str, bool]]:
     """Show the sources, chosen without following links, where the agent's user can reach them.
 
-    The first is the scratch folder: bubblewrap's own has no limit for its number of files.
+    The first are the scratch folders: bubblewrap's own have no limit for their number of files.
     """
     kernel.mount("none", "/", flags=kernel.MS_REC | kernel.MS_PRIVATE)
     sources = [view.open_place(source) for source, _, _ in mounts]
@@ -135,8 +135,10 @@ def _stage(mounts: list[tuple[str, str, bool]], scratch: int) -> list[tuple[str,
             continue
         view.bind(base, fd, f"/{number}", writable=writable)
         staged.append((f"{view.BASE}/{number}", target, writable))
-    view.make_scratch(base, view.OWN, scratch)
-    return [(f"{view.BASE}{view.OWN}", view.SCRATCH, True), *staged]
+    for target in (view.SCRATCH, view.SHARED):
+        view.make_scratch(base, f"{view.OWN}{target}", scratch)
+        staged.insert(0, (f"{view.BASE}{view.OWN}{target}", target, True))
+    return staged
 
 
 def bubblewrap_words(plan: Plan, mounts: list[tuple[str, str, bool]], calls_fd: int) -> list[str]:

@@ -17,7 +17,7 @@ would be shared memory that no process is seen to hold."""
 CONFIGURATION = ("alternatives", "ld.so.cache", "ld.so.conf", "ld.so.conf.d")
 SCRATCH, SHARED = "/tmp", "/dev/shm"  # noqa: S108  of the new root
 OWN = "/scratch"
-"""Where the scratch folder is below BASE, until bubblewrap puts it in its place."""
+"""Where the scratch folders are below BASE, until bubblewrap puts them in their places."""
 FILES = 20_000
 """Files in a scratch folder: the kernel keeps about a thousand bytes of each, besides its size."""
 WRITABLE = (SCRATCH, "/dev")
