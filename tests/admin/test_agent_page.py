@@ -104,6 +104,7 @@ class TestThePage:
             issue_for_board(
                 person=person, draft=ContractDraft(to="ceo", title="T", body="B"), now=now
             )
+        page_of(board, company)  # which alarms ring is kept for some seconds only
         with CaptureQueriesContext(connection) as after:
             html = page_of(board, company)
         assert len(after) == len(before)
