@@ -14,6 +14,7 @@ from tasks.models import Task
 from tests.admin.places import list_page
 from tests.people import join
 from tests.plans import rows_touched
+from tests.rows import do_once
 
 NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)
 DAYS, A_DAY = 60, 100
@@ -81,13 +82,17 @@ def mails(nexus, monkeypatch):
 
     silent, busy = nexus.agent("it_manager"), nexus.agent("ceo")
     rare = {"mail_type": "report", "status": "delivered", "read_at": None}
-    Mail.objects.bulk_create(
-        [
-            *(mail(number, silent) for number in range(OLD)),
-            *(mail(number, silent, **rare) for number in range(OLD, OLD + 5)),
-            *(mail(number, busy) for number in range(OLD + 5, OLD + NEW)),
-        ]
-    )
+
+    def send():
+        Mail.objects.bulk_create(
+            [
+                *(mail(number, silent) for number in range(OLD)),
+                *(mail(number, silent, **rare) for number in range(OLD, OLD + 5)),
+                *(mail(number, busy) for number in range(OLD + 5, OLD + NEW)),
+            ]
+        )
+
+    do_once("mails of a silent and of a busy inbox", send)
     with connection.cursor() as cursor:
         cursor.execute("ANALYZE mailroom_mail")
         cursor.execute("SET LOCAL enable_seqscan = off")  # it suits so small a table
@@ -142,15 +147,19 @@ class TestTasksByWords:
     @pytest.fixture
     def small(self, db, monkeypatch):
         monkeypatch.setattr(browsing, "LOOKED_THROUGH", LOOKED_THROUGH)
-        small, large = (
-            Organisation.objects.create(slug=slug, name=slug) for slug in ("small", "large")
-        )
-        Task.objects.bulk_create(
-            Task(organisation=of, number=number, subject=f"Word {number}", created_by="tests")
-            for of, most in ((small, OLD), (large, NEW))
-            for number in range(1, most + 1)
-        )
-        return small
+
+        def make():
+            small, large = (
+                Organisation.objects.create(slug=slug, name=slug) for slug in ("small", "large")
+            )
+            Task.objects.bulk_create(
+                Task(organisation=of, number=number, subject=f"Word {number}", created_by="tests")
+                for of, most in ((small, OLD), (large, NEW))
+                for number in range(1, most + 1)
+            )
+            return small
+
+        return do_once("tasks of a small and of a large organisation", make)
 
     @pytest.fixture
     def page(self, rf, sign_in):
