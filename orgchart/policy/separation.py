@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from orgchart import catalogue
+from orgchart.catalogue import Source
 from orgchart.policy.compiled import Policy, Role
 from orgchart.policy.paths import is_within
 from orgchart.policy.violation import BrokenInvariant, Subject
@@ -116,13 +117,14 @@ SKILL_TOOLS = frozenset({"web_search", "read_url"})
 
 def skills(policy: Policy) -> Iterator[BrokenInvariant]:
     """A skill is no way around the matrix: role tools come from roles (Spec: skills 5)."""
-    powers = catalogue.bindable() - SKILL_TOOLS
+    bound = (n for n, entry in catalogue.known().items() if entry.source is not Source.SKILL)
+    powers = frozenset(bound) - SKILL_TOOLS
     for agent in policy.agents.values():
         for tool in sorted(agent.skills & powers):
             yield BrokenInvariant(
                 "skills bind no role tools",
                 Subject.AGENT,
                 agent.handle,
-                f"{tool} is bound by roles, not by skills",
-                "take it out of the agent's skills; a role may bind it",
+                f"{tool} is bound by roles, offices or the system, not by skills",
+                "take it out of the agent's skills",
             )

@@ -474,7 +474,13 @@ BREAKING = [
         "skills bind no role tools",
         "skills",
         with_agent("qa_worker", skills=frozenset({"git_push"})),
-        "git_push is bound by roles, not by skills",
+        "git_push is bound by roles, offices or the system, not by skills",
+    ),
+    (
+        "skills bind no role tools",
+        "skills",
+        with_agent("coding_developer", SOLO, skills=frozenset({"case_decide", "delegate_to"})),
+        "case_decide is bound by roles, offices or the system, not by skills",
     ),
 ]
 CASES = pytest.mark.parametrize(
