@@ -6,7 +6,7 @@ import ipaddress
 import socket
 import ssl
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import cache
@@ -20,6 +20,12 @@ from core.addresses import Address, is_public
 CONNECTED = frozenset(
     f"connection.{way}.complete" for way in ("connect_tcp", "connect_unix_socket", "start_tls")
 )
+
+ANSWERED = "http11.receive_response_headers.complete"
+MOST_BEFORE = 256 * 1024
+"""Bytes that are received before the head of an answer is whole: of `100 Continue` come many."""
+MOST_RECEIVED = 4_000_000
+"""Bytes that are received then, with all that is no content, such as extensions of chunks."""
 
 FAILURES = (httpx.HTTPError, httpx.InvalidURL, UnicodeError, OSError)
 """What httpx raises where an answer does not come or cannot be read.
@@ -143,11 +149,26 @@ class Connection:
     def __init__(self) -> None:
         self._sockets: list[socket.socket] = []
         self._is_cut = False
+        self._left = MOST_BEFORE
 
     def __call__(self, event: str, info: Mapping[str, Any]) -> None:
-        """Note the socket of the connection, when it is there."""
+        """Note the socket of the connection, when it is there, and count what comes from it."""
         if event in CONNECTED:
-            self.note(info["return_value"].get_extra_info("socket"))
+            stream = info["return_value"]
+            stream.read = self._counted(stream.read)
+            self.note(stream.get_extra_info("socket"))
+        elif event == ANSWERED:
+            self._left = MOST_RECEIVED
+
+    def _counted(self, read: Callable[..., bytes]) -> Callable[..., bytes]:
+        def counted(*args: Any, **kwargs: Any) -> bytes:
+            received = read(*args, **kwargs)
+            self._left -= len(received)
+            if self._left < 0:
+                raise httpx.ReadError("the answer has no end")
+            return received
+
+        return counted
 
     def note(self, connected: socket.socket) -> None:
         """This is its socket from now on; it is cut off at once where the time is over."""

@@ -33,6 +33,7 @@ from workspace import outside_calls
 from workspace.models import WebUse
 from workspace.web import extracting, fetching
 
+CHUNKED = b"Transfer-Encoding: chunked\r\n"
 ARTICLE = """<html><head><title>On agents</title><script>alert(1)</script></head><body>
 <nav>Home | About</nav><article><h1>On agents</h1><p>Agents do what they may do, and the rest is
 refused with a reason that they can read and act upon.</p><p>Second paragraph of the article, which
@@ -297,6 +298,36 @@ class TestItsLimits:
         found = read(reader, f"http://pages.example:{site.port}/slow")
         assert code(found) == "DRIVER_UNAVAILABLE"
         assert time.monotonic() - began < PATIENCE / 2
+
+    @pytest.mark.parametrize(
+        ("head", "more"),
+        [
+            (b"", b"HTTP/1.1 100 Continue\r\n\r\n" * 1000),
+            (
+                b"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\n%s\r\n" % CHUNKED,
+                b"1;" + b"e" * 30_000 + b"\r\na\r\n",
+            ),
+        ],
+    )
+    def test_end_answers_that_never_begin_or_say_nothing(self, reader, site, over, head, more):
+        """Each part is whole and small, and its reading takes a core."""
+        sent = []
+
+        def send(data):
+            sent.append(len(data))
+            handlers[0].wfile.write(data)
+
+        def endless(handler):
+            handlers.append(handler)
+            send(head)
+            while not over.is_set() and sum(sent) < 40_000_000:
+                send(more)
+
+        handlers = []
+        site.pages["/endless"] = endless
+        found = read(reader, f"http://pages.example:{site.port}/endless")
+        assert code(found) == "DRIVER_UNAVAILABLE"
+        assert "no end" in found.body["message"]
 
     def test_end_redirects_that_are_slow_together(self, reader, site, short):
         asked = []
