@@ -116,6 +116,10 @@ class PeopleSite(UnfoldAdminSite):
         context: dict[str, Any] = super().each_context(request)
         return {**context, "weaknesses": find_weaknesses()}
 
+    def get_urls(self) -> list[Any]:
+        """Without Django's way to a row's public page: no table of ours has one."""
+        return [url for url in super().get_urls() if getattr(url, "name", "") != "view_on_site"]
+
     def extra_urls(self) -> list[URLPattern]:
         """Pages that belong to no table."""
         from governance.interventions.pages import codes_page

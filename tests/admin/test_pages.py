@@ -8,6 +8,7 @@ from django.apps import apps
 from django.conf import settings
 from django.contrib import admin
 from django.contrib.auth import get_user_model
+from django.contrib.contenttypes.models import ContentType
 from django.contrib.postgres.fields import ArrayField
 from django.contrib.postgres.search import SearchVectorField
 from django.db import connection
@@ -35,6 +36,7 @@ from tests.admin.places import change_page, list_page, page_of
 from tests.admin.rows import fill
 from tests.browser.day import day_of, vandalise
 from tests.people import join
+from toolbox.models import Session
 
 ALL = [m for room in settings.ROOMS for m in apps.get_app_config(room).get_models()]
 MODELS = [m for m in ALL if m in admin.site._registry]
@@ -278,6 +280,11 @@ class TestSidePaths:
         assert ask(hr, ("orgchart", "apikey"), "agent").status_code == 200
         assert ask(board, ("mailroom", "mail"), "contract").status_code == 403
         assert ask(board, ("orgchart", "organisation"), "groups").status_code == 403
+
+    def test_none_leads_to_a_public_page_of_a_row(self, nobody):
+        """No row has one; a key that its table could not hold was answered with 500."""
+        table = ContentType.objects.get_for_model(Session)
+        assert nobody.get(f"/admin/r/{table.pk}/1/").status_code == 404
 
     def test_each_room_has_its_index_for_who_may_see_one_of_its_tables(
         self, board, nobody, company
