@@ -15,6 +15,7 @@ from typing import Any, cast
 import structlog
 from django.core.handlers.asgi import ASGIRequest
 from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
+from django.utils.http import parse_header_parameters
 
 from nexus_site.serving import body_limits, errors
 from nexus_site.serving.handlers import ApiHandler, PeopleHandler
@@ -27,6 +28,17 @@ Send = Callable[[Message], Awaitable[None]]
 Response = HttpResponse | StreamingHttpResponse
 
 log = structlog.get_logger(__name__)
+
+
+class TextRequest(ASGIRequest):
+    """A request whose texts are UTF-8, whatever charset it names.
+
+    Django would read address and form by that charset, and fails for some before any view begins.
+    """
+
+    def _set_content_type_params(self, meta: dict[str, str]) -> None:
+        parsed = parse_header_parameters(meta.get("CONTENT_TYPE", ""))
+        self.content_type, self.content_params = parsed
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,7 +93,7 @@ class Bridge:
     def answer(self, scope: Scope, body: bytes) -> Response:
         """Let Django answer in this thread; a whole answer is closed here, a stream later."""
         try:
-            request: HttpRequest = ASGIRequest(scope, io.BytesIO(body))
+            request: HttpRequest = TextRequest(scope, io.BytesIO(body))
             request.META["CONTENT_LENGTH"] = str(len(body))
             response = cast("Response", self.handler.get_response(request))
         except UnicodeDecodeError:

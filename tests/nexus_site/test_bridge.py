@@ -125,6 +125,17 @@ class TestAnswer:
         assert headers[b"Set-Cookie"] == b"taste=sweet; Path=/"
         assert body == {"type": "http.response.body", "body": b"made"}
 
+    @pytest.mark.parametrize("charset", [b"utf-7", b"base64", b"unicode_escape", b"bogus"])
+    def test_reads_address_and_form_as_utf_8_whatever_charset_is_named(self, charset):
+        form = b"application/x-www-form-urlencoded; charset=" + charset
+        asked = scope(headers=[(b"content-type", form)], query=b"a=%C3%A9")
+        start, body = ask(
+            lambda request: HttpResponse(request.GET["a"] + request.POST["b"]),
+            b"b=%C3%A9",
+            scope=asked,
+        )
+        assert (start["status"], body["body"].decode()) == (200, "éé")
+
     def test_tells_the_view_the_true_length_of_a_chunked_body(self):
         start, body = ask(echo, b"ab", b"cd")
         assert body["body"] == b"abcd"
