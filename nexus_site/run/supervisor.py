@@ -40,12 +40,12 @@ class Child:
     next_start: float = 0.0
 
     def start(self, *, now: float) -> None:
-        """Run it, bound to our life: if we are killed, the kernel asks it to end."""
+        """Run it. If we are killed, the kernel asks it to end. Raises OSError."""
         self.status = None
         if self.pulse is not None:
             self.pulse.begin(now=now)
-        self.pid = fork(self.run, name=f"nexus {self.name}")
         self.started = now
+        self.pid = fork(self.run, name=f"nexus {self.name}")
 
     def ended(self) -> int | None:
         """Its exit status once it ended (negative: the signal that ended it)."""
@@ -141,7 +141,7 @@ class Supervisor:
         """Start a fallen child again; False once it has ended by itself too often."""
         if child.pid is None:
             if now >= child.next_start:
-                child.start(now=now)
+                self._start_again(child, now=now)
             return True
         if child.pulse and child.ended() is None and child.pulse.is_silent(now=now):
             self.say(f"{child.name} did not respond for {child.pulse.limit:.0f} s; killing it.")
@@ -158,6 +158,14 @@ class Supervisor:
             return False
         self.say(f"{child.name} ended with status {status}; starting it again in {pause:.0f} s.")
         return True
+
+    def _start_again(self, child: Child, *, now: float) -> None:
+        """Start it, or later: the machine may have no room for a process."""
+        try:
+            child.start(now=now)
+        except OSError as problem:
+            pause = child.failed(now=now)
+            self.say(f"{child.name} cannot be started: {problem}; trying again in {pause:.0f} s.")
 
     def stop_all(self) -> None:
         """End every child, those that others need after the others."""

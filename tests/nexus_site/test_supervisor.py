@@ -126,6 +126,26 @@ class TestRun:
         waiting.join()
         assert said[0] == "child ended with status 7; starting it again in 1 s."
 
+    def test_starts_a_fallen_child_later_where_there_is_no_room_for_it(
+        self, said, monkeypatch, tmp_path
+    ):
+        monkeypatch.setattr(supervisor, "LONGEST_PAUSE", 0.0)
+        tally, full = tmp_path / "tally", [BlockingIOError(11, "no more processes")] * 3
+
+        def fork_if_there_is_room(run, *, name):
+            if tally.exists() and full:
+                raise full.pop()
+            return fork(run, name=name)
+
+        monkeypatch.setattr(supervisor, "fork", fork_if_there_is_room)
+        child = Child(name="child", run=python(f"open({str(tally)!r}, 'a').write('x'); {END}"))
+        with Supervisor(children=[child], say=said.append) as watcher:
+            waiting = stop_after(watcher, lambda: tally.exists() and len(tally.read_text()) >= 2)
+            assert watcher.run() == 0
+        waiting.join()
+        assert said[1].startswith("child cannot be started: ")
+        assert len(said) >= 4
+
     def test_gives_up_on_a_child_that_always_falls(self, said, monkeypatch):
         monkeypatch.setattr(supervisor, "LONGEST_PAUSE", 0.0)
         steady = Child(name="steady", run=python(STAY))
