@@ -173,7 +173,9 @@ def _restore(folder: Path, *, keys: Path | None) -> Manifest:
     try:
         with ExitStack() as kept:
             if keys is not None:
-                kept.enter_context(unpacked(keys, _key_places()))
+                places = _key_places()
+                places["secret_key"].unlink(missing_ok=True)  # this process made it; none used it
+                kept.enter_context(unpacked(keys, places))
             kept.enter_context(unpacked(folder / TREE, {"company": root}))
             if not is_filled:
                 begun.parent.mkdir(parents=True, exist_ok=True)

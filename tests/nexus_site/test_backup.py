@@ -45,6 +45,7 @@ def places(settings, tmp_path):
     settings.DATABASE_URL = "postgresql://given"  # the programs of this machine or the wheel
     for folder in (settings.NEXUS_VAR, settings.NEXUS_KEYS, settings.WORKSPACE_ROOT):
         folder.mkdir()
+    (settings.NEXUS_VAR / "secret_key").write_text("s" * 86)
     (settings.NEXUS_KEYS / "nexus.json").write_text('{"ceo": "nxs_secret"}')
     (settings.WORKSPACE_ROOT / "notes").mkdir()
     (settings.WORKSPACE_ROOT / "notes" / "plan.md").write_text("The plan.")
@@ -178,6 +179,7 @@ class TestABackup:
         elsewhere = places / "elsewhere"
         assert (elsewhere / "company" / "notes" / "plan.md").read_text() == "The plan."
         assert json.loads((elsewhere / "keys" / "nexus.json").read_text())["ceo"] == "nxs_secret"
+        assert (elsewhere / "secret_key").read_text() == "s" * 86
         assert manage(places, empty, "ledger", "seal").returncode == 0
         verdict = manage(places, empty, "ledger", "verify")
         assert verdict.returncode == 0, verdict.stderr
@@ -408,6 +410,7 @@ class TestAKilledRestore:
         elsewhere = places / "elsewhere"
         assert (elsewhere / "company" / "notes" / "plan.md").read_text() == "The plan."
         assert (elsewhere / "keys" / "nexus.json").exists()
+        assert (elsewhere / "secret_key").read_text() == "s" * 86
         again = manage(places, empty, "restore", places / "copy")
         assert "restore into an empty one" in again.stderr
 
