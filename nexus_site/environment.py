@@ -150,8 +150,10 @@ def require_safe_production(
             "SECRET_KEY is not random: it repeats itself or follows the alphabet; "
             "production needs a random one"
         )
-    if not allowed_hosts or any(host.strip(".") in ("", "*") for host in allowed_hosts):
-        raise ImproperlyConfigured("ALLOWED_HOSTS must name the hosts in production, not '*'")
+    if not allowed_hosts or any(map(_is_any_host, allowed_hosts)):
+        raise ImproperlyConfigured(
+            "ALLOWED_HOSTS must name the hosts in production, not '*' or a top domain (.com)"
+        )
     if debug:
         raise ImproperlyConfigured("DEBUG must be off in production: its pages show secrets")
     if not encrypted:
@@ -169,6 +171,11 @@ def require_safe_production(
             raise ImproperlyConfigured(
                 f"TRUSTED_PROXIES={network} believes the internet; name your proxies"
             )
+
+
+def _is_any_host(host: str) -> bool:
+    name = host.strip(".")
+    return name in ("", "*") or (host.startswith(".") and "." not in name)
 
 
 def _shapes(secret: str) -> int:

@@ -132,6 +132,7 @@ class TestProduction:
             ("ALLOWED_HOSTS", "nexus.example, *", "ALLOWED_HOSTS must name the hosts"),
             ("ALLOWED_HOSTS", "nexus.example,.", "ALLOWED_HOSTS must name the hosts"),
             ("ALLOWED_HOSTS", " , ", "ALLOWED_HOSTS must name the hosts"),
+            ("ALLOWED_HOSTS", "nexus.example,.com", "ALLOWED_HOSTS must name the hosts"),
             ("DEBUG", "yes", "DEBUG must be off"),
             ("TRUSTED_PROXIES", "10.0.0.1,0.0.0.0/0", "TRUSTED_PROXIES=0.0.0.0/0 believes"),
             ("TRUSTED_PROXIES", "::/0", "TRUSTED_PROXIES=::/0 believes"),
