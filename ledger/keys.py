@@ -19,6 +19,9 @@ HEAD = "head.json"
 Seen = tuple[int, str]  # number and digest of a seal
 
 
+FEWEST_BYTES = 16  # different ones among the 32 of a key: random ones have more
+
+
 class KeyMissing(RuntimeError):
     """There is no signing key, or none may be made here; or another file of it is broken."""
 
@@ -88,17 +91,22 @@ def trusted() -> dict[str, bytes]:
 
 
 def read_private(text: str) -> Ed25519PrivateKey:
-    """Read a private key: PEM, or base64 of its 32 bytes."""
+    """Read a private key: PEM, or base64 of its 32 bytes. Raises KeyMissing, for a guess too."""
+    key: object = None
     try:
         if text.lstrip().startswith("-----BEGIN"):
             key = serialization.load_pem_private_key(text.encode(), password=None)
-            if isinstance(key, Ed25519PrivateKey):
-                return key
         else:
-            return Ed25519PrivateKey.from_private_bytes(base64.b64decode(text, validate=True))
+            key = Ed25519PrivateKey.from_private_bytes(base64.b64decode(text, validate=True))
     except (ValueError, binascii.Error):
         pass
-    raise KeyMissing("the signing key is neither an Ed25519 key in PEM nor base64 of 32 bytes")
+    if not isinstance(key, Ed25519PrivateKey):
+        raise KeyMissing("the signing key is neither an Ed25519 key in PEM nor base64 of 32 bytes")
+    if len(set(key.private_bytes_raw())) < FEWEST_BYTES:
+        raise KeyMissing(
+            "the signing key is not random; `openssl rand -base64 32` makes one that is"
+        )
+    return key
 
 
 def known_head() -> Seen | None:

@@ -80,8 +80,15 @@ class TestSigner:
 
     @pytest.mark.parametrize(
         "wrong",
-        ["x", "AAAA", "-----BEGIN NONSENSE-----", pem(generate_private_key(SECP256R1()))],
-        ids=["letters", "short", "pem", "curve"],
+        [
+            "x",
+            "AAAA",
+            "A" * 43 + "=",
+            pem(Ed25519PrivateKey.from_private_bytes(b"key!" * 8)),
+            "-----BEGIN NONSENSE-----",
+            pem(generate_private_key(SECP256R1())),
+        ],
+        ids=["letters", "short", "zeros", "repeated", "pem", "curve"],
     )
     def test_is_not_made_of_garbage(self, settings, wrong):
         settings.LEDGER_SIGNING_KEY = wrong

@@ -16,7 +16,7 @@ from nexus_site.run.fork import fork, status_of
 from nexus_site.run.postgres import Cluster
 from tests.ledger.world import make_event
 
-KEY = base64.b64encode(b"k" * 32).decode()
+KEY = base64.b64encode(bytes(range(32))).decode()
 
 
 async def start(site):

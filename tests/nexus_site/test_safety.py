@@ -13,7 +13,7 @@ from ledger.seal_format import write_public
 from nexus_site.management.commands import up
 from nexus_site.run import safety, worker
 
-KEY = base64.b64encode(b"k" * 32).decode()
+KEY = base64.b64encode(bytes(range(32))).decode()
 
 
 @pytest.fixture(autouse=True)
