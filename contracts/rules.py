@@ -153,14 +153,14 @@ def _next_step(contract: ContractFacts, who: Party) -> str:
 def can_accept(contract: ContractFacts, who: Agent) -> Decision:
     """Decide whether an agent may accept a contract: its assignee, while it is pending."""
     if contract.assignee.id != who.id:
-        return _not_yours(contract, f"only {contract.assignee.handle} can accept {contract.id}")
+        return _not_yours(f"only {contract.assignee.handle} can accept {contract.id}")
     return can_move(contract, Move.ACCEPT, who)
 
 
 def can_work_on(contract: ContractFacts, who: Agent) -> Decision:
     """Decide whether an agent may open a session for a contract: its assignee, in progress."""
     if contract.assignee.id != who.id:
-        return _not_yours(contract, f"only {contract.assignee.handle} works on {contract.id}")
+        return _not_yours(f"only {contract.assignee.handle} works on {contract.id}")
     if contract.state is ContractState.IN_PROGRESS:
         return Allow("a session for a contract in progress (Spec: contracts 33)")
     return deny(
@@ -176,7 +176,7 @@ def can_work_on(contract: ContractFacts, who: Agent) -> Decision:
 def can_submit(contract: ContractFacts, who: Agent, kind: ReportKind) -> Decision:
     """Decide whether an agent may report on a contract: its assignee, while it works on it."""
     if contract.assignee.id != who.id:
-        return _not_yours(contract, f"only {contract.assignee.handle} reports on {contract.id}")
+        return _not_yours(f"only {contract.assignee.handle} reports on {contract.id}")
     if kind is ReportKind.PROGRESS and contract.state is ContractState.IN_PROGRESS:
         return Allow("progress of work in progress")
     return can_move(contract, Move.SUBMIT, who)
@@ -215,7 +215,7 @@ def can_judge(contract: ContractFacts, who: Agent, policy: Policy) -> Decision:
     others' work (Spec: contracts 26, 28).
     """
     if contract.assignee.id == who.id or (is_judge(who, policy) and is_own_work(contract, who)):
-        return _not_yours(contract, "QA does not judge work that it does or is responsible for")
+        return _not_yours("QA does not judge work that it does or is responsible for")
     if not is_judge_of(contract, who, policy):
         return not_found()
     return can_judge_submission(contract.id, contract.state, contract.submission, who)
@@ -229,7 +229,7 @@ def can_close(
     """
     cancelled_by_board = isinstance(who, Board) and outcome is ContractOutcome.CANCELLED
     if contract.issuer.id != who.id and not cancelled_by_board:
-        return _not_yours(contract, f"only {contract.issuer.handle} closes {contract.id}")
+        return _not_yours(f"only {contract.issuer.handle} closes {contract.id}")
     if is_blank(reason):
         return deny(
             Code.INVALID_PARAMS,
@@ -281,7 +281,7 @@ def _needs_pass(contract: ContractFacts, finding: VerdictFinding | None) -> Deny
     )
 
 
-def _not_yours(contract: ContractFacts, message: str) -> Deny:
+def _not_yours(message: str) -> Deny:
     return deny(Code.NOT_YOURS, message, YOURS, rule="who changes a contract (spec: contracts 12)")
 
 

@@ -142,7 +142,7 @@ def _add(caller: Caller, params: ManageBacklog, now: datetime) -> TaskResult:
         )
         if params.feedback_id is not None:
             feedback.answer_feedback(
-                caller=caller, feedback_id=params.feedback_id, task_id=task["id"], now=now
+                caller=caller, feedback_id=params.feedback_id, task_id=task["id"]
             )
     return task
 

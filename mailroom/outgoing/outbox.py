@@ -147,7 +147,7 @@ def _claim(now: datetime) -> list[OutgoingNotice]:
 
 def _send(row: OutgoingNotice, now: datetime) -> None:
     """Make one attempt and save its end, unless another sender has claimed the notice since."""
-    problem = _attempt(row, now)
+    problem = _attempt(row)
     if not problem:
         row.mark_sent(at=now)
     elif row.attempts >= ATTEMPTS:
@@ -163,7 +163,7 @@ def _send(row: OutgoingNotice, now: datetime) -> None:
         _save_step(row, NoticeState.PENDING, system, problem, now, details)
 
 
-def _attempt(row: OutgoingNotice, now: datetime) -> str:
+def _attempt(row: OutgoingNotice) -> str:
     """Send the notice once; returns what went wrong, or ''."""
     try:
         if row.channel == "webhook":

@@ -203,7 +203,7 @@ def list_feedback(
     }
 
 
-def answer_feedback(*, caller: Caller, feedback_id: str, task_id: str, now: datetime) -> None:
+def answer_feedback(*, caller: Caller, feedback_id: str, task_id: str) -> None:
     """Link a report to the task that answers it. Raises Denied NOT_FOUND."""
     found = Feedback.objects.filter(organisation_id=caller.organisation_id)
     number = row_id(feedback_id)

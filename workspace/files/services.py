@@ -36,7 +36,7 @@ COUNTED_FOR = 60.0
 """Seconds that a count of an agent's files is believed; what it writes meanwhile is added."""
 
 
-def read_file(*, caller: Caller, path: str, now: datetime) -> FileContent:
+def read_file(*, caller: Caller, path: str) -> FileContent:
     """The text of a file in the caller's scope (Spec: files 9).
 
     For a judge a commit may be checked out: open no transaction meanwhile (Spec: hands 30). Raises
@@ -107,7 +107,7 @@ def write_file(*, caller: Caller, path: str, content: str, now: datetime) -> Wri
     return {"sha256": digest, "bytes": len(data)}
 
 
-def read_log(*, caller: Caller, path: str, lines: int, now: datetime) -> LogLines:
+def read_log(*, caller: Caller, path: str, lines: int) -> LogLines:
     """The last lines of a log file in the caller's scope (Spec: hands 11). Raises as read_file."""
     require_paths(caller, [path], Access.READ)
     with _translated(path):

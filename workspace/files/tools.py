@@ -29,7 +29,7 @@ def _may_read(caller: Caller, params: OnePath, now: datetime) -> None:
 )
 def read_file(caller: Caller, params: OnePath, now: datetime) -> FileContent:
     """Read a file in your scope."""
-    return services.read_file(caller=caller, path=params.path, now=now)
+    return services.read_file(caller=caller, path=params.path)
 
 
 @tool(
@@ -42,7 +42,7 @@ def read_file(caller: Caller, params: OnePath, now: datetime) -> FileContent:
 )
 def read_code(caller: Caller, params: OnePath, now: datetime) -> FileContent:
     """Read a file of your workers' workspaces; nothing can be changed this way."""
-    return services.read_file(caller=caller, path=params.path, now=now)
+    return services.read_file(caller=caller, path=params.path)
 
 
 @tool(
@@ -67,4 +67,4 @@ class ReadLogs(OnePath):
 @tool("read_logs", group=ToolGroup.CODE, modes=CODING_ONLY, read_only=True)
 def read_logs(caller: Caller, params: ReadLogs, now: datetime) -> LogLines:
     """Read the end of a log file in your scope."""
-    return services.read_log(caller=caller, path=params.path, lines=params.lines, now=now)
+    return services.read_log(caller=caller, path=params.path, lines=params.lines)
