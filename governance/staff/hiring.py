@@ -201,6 +201,7 @@ def _require_place(caller: Caller, hire: NewAgent, role: PolicyRole) -> None:
             rule="the group exists",
             group="there is no such group",
         )
+    caller.require(rules.can_name_in_group(str(hire.name), hire.handle))
     caller.require(rules.can_name(f"{hire.group}.{hire.name}", role, caller.policy))
 
 

@@ -155,6 +155,8 @@ def _require_address(caller: Caller, move: AgentMove, target: Agent) -> None:
         raise _refusal(target.handle, "an address is `group.name`: name is missing", "give name")
     if move.name and not group:
         raise _refusal(target.handle, "a name needs a group", "give group too")
+    if name and name != target.name:
+        caller.require(rules.can_name_in_group(name, target.handle))
     address = f"{group}.{name}"
     if group and caller.policy.names.get(address, target.handle) != target.handle:
         raise _refusal(target.handle, f"{address} belongs to another agent", "choose another name")

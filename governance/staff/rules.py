@@ -13,6 +13,8 @@ from orgchart.policy.readership import may_contact
 from orgchart.policy.separation import JUDGES, ORGANISATION_TOOLS
 from orgchart.policy.vocabulary import BOARD, KINDS, RESERVED, Kind, ToolMode
 
+LEADER = "leader"
+"""A name in a group that says nothing but a place."""
 PEOPLE = "ask the Board: people change this in the admin"
 
 
@@ -112,6 +114,21 @@ def can_name(name: str, role: Role, policy: Policy) -> Decision:
             handle="is the name of another agent or role",
         )
     return Allow("a name of its own")
+
+
+def can_name_in_group(name: str, handle: str) -> Decision:
+    """Decide whether HR may give an agent this name in its group: a part of its handle, which a
+    contract of the CEO names. Free words would be a message to the group (Spec: contracts 58).
+    """
+    if name in handle or name == LEADER:
+        return Allow("a name taken from the handle (spec: contracts 58)")
+    return deny(
+        Code.INVALID_PARAMS,
+        f"name: {name} is no part of the handle {handle}",
+        f"choose a part of {handle}, or {LEADER}",
+        rule="a name in a group is a part of the handle (spec: contracts 58)",
+        name="is no part of the handle",
+    )
 
 
 def can_name_kind(name: str, policy: Policy) -> Decision:

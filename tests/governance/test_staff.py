@@ -335,11 +335,13 @@ class TestCreateAgent:
         Agent.objects.filter(handle="backend_worker").update(
             group=group, name="leader", is_leader=True
         )
-        hire = {**NEW, "group": "api", "name": "second"}
+        hire = {**NEW, "group": "api", "name": "two"}
         assert refused(nexus, "create_agent_jd", **hire) == "AUTHORISATION_REQUIRED"
         authorise(nexus, "hire backend_two group=api")
+        words = {**hire, "name": "all_is_lost"}  # Spec: contracts 58
+        assert refused(nexus, "create_agent_jd", **words) == "INVALID_PARAMS"
         answer = done(nexus, "create_agent_jd", **hire)
-        assert answer["address"] == "api.second"
+        assert answer["address"] == "api.two"
 
     def test_issues_no_key(self, nexus, contract):
         done(nexus, "create_agent_jd", **NEW)
@@ -695,9 +697,9 @@ class TestUpdateOrgChart:
     def test_refuses_an_address_that_is_taken(self, nexus, contract):
         group = Group.objects.create(organisation=nexus, slug="api", name="API")
         Agent.objects.filter(handle="backend_worker").update(
-            group=group, name="one", is_leader=True
+            group=group, name="worker", is_leader=True
         )
-        change = self.move(agent="qa_worker", group="api", name="one")
+        change = self.move(agent="qa_worker", group="api", name="worker")
         assert refused(nexus, "update_org_chart", **change) == "AUTHORISATION_REQUIRED"
         authorise(nexus, "move qa_worker group=api")
         assert refused(nexus, "update_org_chart", **change) == "INVALID_PARAMS"
@@ -715,12 +717,27 @@ class TestUpdateOrgChart:
 
     def test_refuses_an_exchange_of_names_without_breaking(self, nexus, contract):
         group = Group.objects.create(organisation=nexus, slug="api", name="API")
-        for handle, leads in (("backend_worker", True), ("frontend_worker", False)):
-            Agent.objects.filter(handle=handle).update(group=group, name=handle, is_leader=leads)
+        names = {"backend_worker": "leader", "frontend_worker": "worker"}
+        for handle, name in names.items():
+            leads = name == "leader"
+            Agent.objects.filter(handle=handle).update(group=group, name=name, is_leader=leads)
         assert refused(nexus, "update_org_chart", reason="r", changes=[
-            {"agent": "backend_worker", "name": "frontend_worker"},
-            {"agent": "frontend_worker", "name": "backend_worker"},
+            {"agent": "backend_worker", "name": "worker"},
+            {"agent": "frontend_worker", "name": "leader"},
         ]) == "INVALID_PARAMS"  # fmt: skip
+
+    @pytest.mark.parametrize(
+        ("name", "code"),
+        [("work", "OK"), ("leader", "OK"), ("frontend_worker", "OK"), ("stop", "INVALID_PARAMS")],
+    )
+    def test_gives_no_words_as_a_name(self, nexus, name, code):
+        """Spec: contracts 58."""
+        group = Group.objects.create(organisation=nexus, slug="api", name="API")
+        place = {"group": group, "name": "one", "is_leader": True}
+        Agent.objects.filter(handle="frontend_worker").update(**place)
+        authorise(nexus, "move frontend_worker")
+        answer = call(nexus, "update_org_chart", **self.move(agent="frontend_worker", name=name))
+        assert answer.get("error_code", "OK") == code
 
 
 class TestListAgents:
