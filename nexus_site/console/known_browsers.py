@@ -13,6 +13,7 @@ COOKIE = "nexus_browser"
 DAYS = 90
 AGE = DAYS * 24 * 3600  # seconds since the last sign-in
 MARK = "#"  # no user's name has it
+LONGEST = 150  # characters: no user's name has more, and a failure's column has room for few
 
 
 def remember(request: HttpRequest, answer: HttpResponse) -> None:
@@ -32,7 +33,7 @@ def remember(request: HttpRequest, answer: HttpResponse) -> None:
 def counted_name(request: HttpRequest, credentials: dict[str, Any] | None = None) -> str:
     """The name that failures are counted by (django-axes): in a known browser one of its own."""
     sent = request.POST if credentials is None else credentials
-    name = str(sent.get("username") or "")
+    name = str(sent.get("username") or "")[:LONGEST]
     browser = _browser_of(request, name)
     return f"{name}{MARK}{browser}" if browser else name
 

@@ -205,8 +205,11 @@ class TestTheLedger:
         person.save()
         assert [event.subject for event in events("person.password_changed")][-1] == "human:alice"
 
-    def test_has_names_of_any_length_and_kind(self, client):
-        assert sign_in(client, username="x" * 140 + "\u202e").status_code == 200
+    @pytest.mark.parametrize("name", ["x" * 140 + "\u202e", "x" * 300, "\ufdfa" * 149])
+    def test_has_names_of_any_length_and_kind(self, client, name):
+        """The last is of 2,682 characters when it is compared."""
+        assert sign_in(client, username=name).status_code == 200
+        assert AccessAttempt.objects.get().failures_since_start == 1
 
 
 class TestAFlood:
