@@ -6,6 +6,7 @@ from typing import Any
 
 from django.contrib import admin
 from django.db.models import QuerySet
+from django.http import HttpRequest
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
@@ -181,6 +182,12 @@ class PendingChangeAdmin(ActingAdmin):
         (_("Difference"), {"fields": ("newly_allowed", "newly_forbidden")}),
         (_("Decision"), {"fields": ("decided_by", "decided_at", "decision_reason")}),
     )
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[PendingChange]:
+        """Without those about users, for who may not look at users."""
+        rows: QuerySet[PendingChange] = super().get_queryset(request)
+        may_look = request.user.has_perm("auth.view_user")
+        return rows if may_look else rows.exclude(organisation=None)
 
     def rows_of(self, rows: QuerySet[PendingChange], who: SignedIn) -> QuerySet[PendingChange]:
         """Those of the person's organisations, and the users that their Boards decide about."""

@@ -120,6 +120,18 @@ class TestANewUser:
         row = PendingChange.objects.get()
         assert (row.state, row.decided_by) == (PendingState.CONFIRMED, "second")
 
+    @pytest.mark.parametrize("group", [HR, OBSERVER, PeopleGroup.REVIEWER])
+    def test_is_proposed_to_the_board_alone(self, board, second, groups, sign_in, group):
+        """Who may not look at users reads of them on no other page either."""
+        add(board, groups, BOARD)
+        other, row = sign_in(group), waiting()
+        listed = list_page(PendingChange)
+        for client, shown in ((second, True), (other, False)):
+            assert (client.get(change_page(row)).status_code == 200) is shown
+            assert ("grace" in client.get(listed).content.decode()) is shown
+            file = client.post(f"{listed}export/", {"format": "csv"})
+            assert (b"grace" in b"".join(file.streaming_content)) is shown
+
     def test_cannot_confirm_itself(self, board, second, groups, client):
         grace = add(board, groups, BOARD)
         client.force_login(grace, backend=BACKEND)
