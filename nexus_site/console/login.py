@@ -30,7 +30,7 @@ class LoginForm(AuthenticationForm):
 
     def clean(self) -> dict[str, Any]:
         """Check the password, then the code."""
-        with signing_in.turn():
+        with signing_in.turn(self.request):
             cleaned: dict[str, Any] = super().clean()
         user = self.get_user()
         if user is not None and any(devices_for_user(user)):
@@ -62,7 +62,7 @@ class OwnPasswordForm(AdminOwnPasswordChangeForm):
     def clean_old_password(self) -> str:
         """The present password; who guesses it in an open session is locked out as at sign-in."""
         password = str(self.cleaned_data["old_password"])
-        with signing_in.turn():
+        with signing_in.turn(self.request):
             found = authenticate(self.request, username=self.user.get_username(), password=password)
         if found != self.user:
             raise forms.ValidationError(

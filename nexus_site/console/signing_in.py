@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from threading import BoundedSemaphore, Lock
 from typing import Any
 
+from axes.handlers.proxy import AxesProxyHandler
 from django.contrib.auth.signals import user_login_failed
 from django.core.exceptions import ValidationError
 from django.http import HttpRequest
@@ -15,6 +16,7 @@ from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
 from core.actions import Action
+from core.database import database_now
 from core.decision import Code
 from core.events import Event, EventOutcome, record_event
 from nexus_site.console import known_browsers
@@ -30,8 +32,14 @@ CHECKS = BoundedSemaphore(AT_ONCE)
 
 
 @contextmanager
-def turn() -> Iterator[None]:
-    """One of the turns of password checks. Raises ValidationError where none comes."""
+def turn(request: HttpRequest) -> Iterator[None]:
+    """One of the turns of password checks. Raises ValidationError where none comes.
+
+    What it finds counts for a lockout by the database's time, which is the same for all machines:
+    of two whose times differ each would forget what the other counted. Spec: clocks 3.
+    """
+    AxesProxyHandler.update_request(request)
+    request.axes_attempt_time = database_now()  # type: ignore[attr-defined]
     if not CHECKS.acquire(timeout=PATIENCE):
         raise ValidationError(
             _("Too many people sign in at this moment. Try again in a few seconds."), code="busy"

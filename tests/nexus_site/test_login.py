@@ -1,9 +1,12 @@
 """The admin's sign-in, with and without a second factor."""
 
+from datetime import timedelta
+
 import pytest
 from axes.models import AccessAttempt
 from django.contrib.auth.models import User
 from django.test import Client
+from django.utils import timezone
 from django_otp.oath import totp
 from django_otp.plugins.otp_totp.models import TOTPDevice
 
@@ -104,6 +107,17 @@ class TestSignIn:
         assert last.status_code == 429
         assert sign_in(client).status_code == 429
         assert AccessAttempt.objects.get().failures_since_start >= 3
+
+    def test_locks_out_who_guesses_at_machines_whose_times_differ(
+        self, client, person, settings, monkeypatch
+    ):
+        settings.AXES_FAILURE_LIMIT = 3
+        answers = []
+        for hours in (0, 1, 0, 1):
+            ahead = timezone.now() + timedelta(hours=hours)
+            monkeypatch.setattr("axes.handlers.proxy.now", lambda ahead=ahead: ahead)
+            answers.append(sign_in(client, password="guess").status_code)
+        assert answers == [200, 200, 429, 429]
 
 
 class TestAKnownBrowser:
