@@ -242,3 +242,24 @@ class TestReading:
         below = {"backend_worker", "frontend_worker", "devops_worker"}
         assert set(found) == {nexus.agents[name].id for name in below}
         assert rules.members_below(nexus.agents["qa_worker"], department, nexus) == []
+
+
+class TestTheDepartment:
+    """Spec: files 13."""
+
+    def test_of_a_report_is_that_of_who_gave_the_work(self, nexus):
+        qa, manager, ceo = (nexus.agents[name] for name in ("qa_worker", "it_manager", "ceo"))
+        own, given = (rules.department_of(agent, nexus) for agent in (qa, manager))
+        assert own != given
+        assert rules.department_to_file_in(qa, manager, nexus) == given
+        assert rules.department_to_file_in(qa, None, nexus) == own
+        assert rules.department_to_file_in(manager, ceo, nexus) == given
+
+    def test_is_a_folder_that_a_role_writes_and_no_file(self, nexus):
+        role = nexus.roles["qa_worker"]
+        for path, department in (("reports/x/", "x"), ("reports/x", ""), ("reports/x/y", "")):
+            files = replace(role.files, write=(path,))
+            policy = replace(nexus, roles={**nexus.roles, role.name: replace(role, files=files)})
+            found = rules.department_of(policy.agents["qa_worker"], policy)
+            above = rules.department_of(policy.agents["it_manager"], policy)
+            assert found == (department or above)

@@ -5,6 +5,7 @@ from itertools import product
 
 import pytest
 
+from core.actors import System
 from core.decision import Allow, Code, Deny
 from orgchart.policy.compiled import Agent
 from tasks.rules import updates
@@ -16,9 +17,14 @@ from tasks.rules.actors import (
     roles_claiming,
 )
 from tasks.rules.approval import can_approve
+from tasks.rules.asking import active_leads
+from tasks.rules.changes import change_of
 from tasks.rules.ownership import can_comment, can_take, has_matching_role
+from tasks.rules.texts import withheld_texts
 from tasks.rules.updates import can_update
+from tasks.rules.validation import can_type_role
 from tasks.rules.values import TaskRow, TaskUpdate
+from tasks.rules.visibility import EVERYTHING
 from tasks.vocabulary import Enforcement, Status, TaskType
 from tests.decisions import code_of
 from tests.oracle import tasks as spec
@@ -507,3 +513,49 @@ class TestAPerson:
         assert (person.handle, person.role) == ("board", "board")
         lead = actor(spec.ROLES[0])
         assert (lead.handle, lead.role) == (lead.agent.handle, lead.agent.role)
+
+
+class TestWhatAnUpdateChanges:
+    LEAD, OWNER = actor(spec.ROLES[0]), TEAM.agents[spec.ROLES[1]]
+
+    def change(self, who, row, **asked):
+        return change_of(System(name="tests", organisation_id=1), who, row, TaskUpdate(**asked), AT)
+
+    def test_names_the_owner_before_and_after(self):
+        given = self.change(self.LEAD, task(), owner=self.OWNER.handle)
+        assert given.event.details["owner"] == ["", self.OWNER.handle]
+        taken = self.change(self.LEAD, task(owner=self.OWNER), owner="")
+        assert taken.event.details["owner"] == [self.OWNER.handle, ""]
+
+    def test_tells_another_owner_nothing_of_tasks_that_it_may_not_read(self):
+        asked = {"add_blocks": ("8", "9"), "unseen": ("9",)}
+        told = self.change(self.LEAD, task(owner=self.OWNER), **asked)
+        assert told.event.for_agent_id == self.OWNER.id
+        assert told.event.details["addBlocks"] == ["8"]
+        own = self.change(TaskActor(TEAM, self.OWNER), task(owner=self.OWNER), **asked)
+        assert own.event.for_agent_id is None
+        assert own.event.details["addBlocks"] == ["8", "9"]
+
+    @pytest.mark.parametrize(("status", "works"), [("pending", False), ("in_progress", True)])
+    def test_counts_who_changes_the_text_of_begun_work_among_its_workers(self, status, works):
+        found = self.change(self.LEAD, task(status, owner=self.OWNER), subject="Other")
+        assert found.values.get("workers") == ([self.LEAD.agent.id] if works else None)
+
+
+class TestWhatIsSaid:
+    def test_names_only_leads_to_ask(self):
+        worker = TaskActor(TEAM, TEAM.agents[spec.ROLES[1]])
+        assert [lead.handle for lead in active_leads(worker)] == [spec.ROLES[0]]
+
+    def test_withholds_nothing_of_a_task_from_who_reads_everything(self):
+        assert withheld_texts(task(), EVERYTHING) == []
+
+    def test_names_the_roles_that_claim_a_type(self):
+        roles = [
+            role("architect", permissions={"claim_task_type": ["design"]}),
+            role("tester", permissions={"claim_task_type": ["testing"]}),
+        ]
+        found = can_type_role(policy_of(roles, []), "architect", "testing")
+        assert "are claimed by tester, not by" in found.message
+        none = can_type_role(policy_of(roles, []), "architect", "deployment")
+        assert "are claimed by no role, not by" in none.message

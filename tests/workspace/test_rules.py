@@ -4,6 +4,7 @@ import pytest
 
 from core.decision import Allow, Code, Deny
 from workspace import rules
+from workspace.runs import rules as run_rules
 
 MINE = "feature/login"
 
@@ -68,3 +69,15 @@ class TestCommitting:
     def test_elsewhere_sends_to_that_branch(self):
         found = rules.can_use_branch("feature/other", MINE)
         assert (found.next_action, found.details["assigned"]) == (f"work on {MINE}", [MINE])
+
+
+class TestStoppingARun:
+    """Spec: hands 29."""
+
+    @pytest.mark.parametrize(
+        ("has_ended", "stopped_for", "can"),
+        [(False, "", True), (True, "", False), (False, "Too long.", False), (True, "x", False)],
+    )
+    def test_is_done_once_and_before_its_end(self, has_ended, stopped_for, can):
+        found = run_rules.can_stop(7, has_ended=has_ended, stopped_for=stopped_for)
+        assert isinstance(found, Allow) is can

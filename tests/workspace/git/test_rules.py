@@ -146,6 +146,15 @@ class TestAMerge:
         )
         assert getattr(found, "code", None) is code
 
+    @pytest.mark.parametrize(
+        ("findings", "said"),
+        [((), "QA has given no verdict"), ((VerdictFinding.FAIL,), "QA's verdict is FAIL")],
+    )
+    def test_says_what_qa_found(self, findings, said):
+        submitted = SubmissionFacts(1, frozenset(findings))
+        found = rules.can_merge(contract(), submission=submitted, judged=TIP, tip=TIP, wanted=None)
+        assert said in found.message
+
     def test_ends_only_without_conflicts(self):
         assert isinstance(rules.can_end_merge([]), Allow)
         assert rules.can_end_merge(["a.py"]).details["conflicts"] == ["a.py"]
