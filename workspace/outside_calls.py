@@ -13,7 +13,8 @@ from toolbox.caller import Caller
 from toolbox.faces.sse import Budget
 
 RETRY_AFTER = 5  # seconds
-_PLACES = Budget(max(1, settings.WEB_THREADS // 2))
+PLACES = Budget(max(1, settings.WEB_THREADS // 2))
+"""What the calls of this process hold that wait now."""
 _changing = Lock()
 
 
@@ -24,7 +25,7 @@ def slot(caller: Caller, what: str) -> Iterator[None]:
     The agents of an organisation hold no more of them than are left for all others.
     """
     with _changing:
-        if _PLACES.is_full_for(caller.organisation_id):
+        if PLACES.is_full_for(caller.organisation_id):
             raise refuse(
                 Code.RATE_LIMITED,
                 f"too many {what} are under way on this installation",
@@ -32,9 +33,9 @@ def slot(caller: Caller, what: str) -> Iterator[None]:
                 rule="calls that wait for others leave threads free (spec: hands 17)",
                 retry_after=RETRY_AFTER,
             )
-        _PLACES.count(1, caller.organisation_id)
+        PLACES.count(1, caller.organisation_id)
     try:
         yield
     finally:
         with _changing:
-            _PLACES.count(-1, caller.organisation_id)
+            PLACES.count(-1, caller.organisation_id)

@@ -14,6 +14,7 @@ from threading import Lock
 
 from django.conf import settings
 
+from workspace.outside_calls import PLACES
 from workspace.web import extractor
 from workspace.web.fetching import FetchedPage, unreachable
 from workspace.web.rules import HTML
@@ -21,7 +22,7 @@ from workspace.web.rules import HTML
 MOST_TEXT = 100_000
 """Characters of text in one answer."""
 LONGEST = 15.0
-"""Seconds that a page may take, and that it waits for others."""
+"""Seconds that a page may take; it waits for as many others as there are places."""
 STARTING = 60.0
 """Seconds that the program may take to start."""
 KEPT_NAMES = ("PATH", "LANG", "PYTHONPYCACHEPREFIX")
@@ -53,7 +54,7 @@ class Extractor:
 
     def ask(self, body: bytes, *, charset: str, most: int) -> tuple[str, str]:
         """Title and text of a page. Raises OSError or EOFError where there is none in time."""
-        if not self._turn.acquire(timeout=LONGEST):
+        if not self._turn.acquire(timeout=LONGEST * PLACES.most):
             raise TimeoutError
         try:
             connection = self._connection()

@@ -117,7 +117,7 @@ class TestHolding:
         assert hands.branch().status == 200
 
     def test_leaves_threads_to_others(self, hands, monkeypatch):
-        monkeypatch.setattr(outside_calls, "_PLACES", Budget(1))
+        monkeypatch.setattr(outside_calls, "PLACES", Budget(1))
         with outside_calls.slot(hands.company.caller("backend_worker"), "tests"):
             assert hands.branch().code == "RATE_LIMITED"
         assert hands.branch().status == 200

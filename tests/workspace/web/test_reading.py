@@ -7,6 +7,7 @@ import sys
 import time
 import tracemalloc
 import zlib
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -83,6 +84,19 @@ class TestAPage:
         assert "cannot be taken out of its markup in time" in found["message"]
         monkeypatch.setattr(extracting, "LONGEST", PATIENCE)
         assert code(read(reader, f"http://pages.example:{site.port}/a")) == "OK"
+
+    def test_waits_for_the_pages_before_it(self, monkeypatch):
+        """Else two slow pages of another organisation, again and again, leave it no turn."""
+        monkeypatch.setattr(extracting, "LONGEST", 0.5)
+        monkeypatch.setattr(extracting, "PLACES", Budget(100))
+        extractor = extracting.EXTRACTOR
+        with ThreadPoolExecutor(1) as pool:
+            with extractor._turn:
+                page = pool.submit(extractor.ask, ARTICLE.encode(), charset="utf-8", most=1000)
+                time.sleep(1.5)  # longer than a page may take
+                assert not page.done()
+                monkeypatch.setattr(extracting, "LONGEST", PATIENCE)
+            assert page.result()[0] == "On agents"
 
     def test_counts_as_a_row_as_its_event_stays(self, reader, site, settings):
         settings.NEXUS_ORGANISATION_ROWS = quotas.MARGIN["rows_margin"]  # counted one by one
@@ -483,7 +497,7 @@ class TestItsQuota:
 
 class TestThePlaces:
     def test_for_waiting_calls_are_fewer_than_the_threads(self, reader, site, monkeypatch):
-        monkeypatch.setattr(outside_calls, "_PLACES", Budget(1))
+        monkeypatch.setattr(outside_calls, "PLACES", Budget(1))
         with outside_calls.slot(reader, "pages"):
             found = read(reader, f"http://pages.example:{site.port}/none")
         assert (code(found), found.headers["Retry-After"]) == ("RATE_LIMITED", "5")
@@ -491,7 +505,7 @@ class TestThePlaces:
 
     def test_are_never_all_of_one_organisation(self, reader, monkeypatch):
         """Whose agents read pages of a server that never answers, one after the other."""
-        monkeypatch.setattr(outside_calls, "_PLACES", Budget(4))
+        monkeypatch.setattr(outside_calls, "PLACES", Budget(4))
         other = caller_of(load_company("dev-team").organisation, "architect")
         with outside_calls.slot(reader, "pages"), outside_calls.slot(reader, "pages"):
             with pytest.raises(Denied, match="too many pages"), outside_calls.slot(reader, "pages"):
