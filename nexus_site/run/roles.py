@@ -9,6 +9,7 @@ from django.conf import settings
 from django.db import connection, connections
 from psycopg import sql
 
+from ledger.canonical import FIELDS
 from nexus_site.run import cluster_lock
 from nexus_site.run.postgres import Cluster
 
@@ -113,6 +114,12 @@ STATEMENTS = (
     ),
     "ALTER DEFAULT PRIVILEGES IN SCHEMA public GRANT USAGE, SELECT ON SEQUENCES TO {role}",
     "REVOKE INSERT, UPDATE, DELETE ON django_migrations FROM {role}",
+    # The database alone says where an event is: its number, transaction and cluster. One statement,
+    # as another machine may be serving.
+    (
+        "DO $$ BEGIN REVOKE INSERT ON ledger_event FROM {role}; "
+        f"GRANT INSERT ({', '.join((*FIELDS, 'digest'))}) ON ledger_event TO {{role}}; END $$"
+    ),
     f"ALTER DATABASE {{database}} SET idle_in_transaction_session_timeout = '{IDLE}'",
     f"ALTER DATABASE {{database}} SET lock_timeout = '{LOCKED}'",
 )

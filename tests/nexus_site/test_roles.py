@@ -10,6 +10,7 @@ from asgiref.sync import async_to_sync
 from django.db import connection
 
 from ledger import services, sql
+from ledger.composing import SHAPE
 from nexus_site.asgi import Site
 from nexus_site.run import cluster_lock, roles, safety, worker
 from nexus_site.run.fork import fork, status_of
@@ -58,6 +59,7 @@ def elsewhere(transactional_db, settings, monkeypatch):
         root.execute("CREATE DATABASE plain OWNER plain_owner")
         with psycopg.connect(**where, user="plain_owner", dbname="plain", autocommit=True) as owner:
             owner.execute("CREATE TABLE django_migrations (id int)")
+            owner.execute(f"CREATE TABLE ledger_event ({', '.join(f'{n} int' for n in SHAPE)})")
             monkeypatch.setattr(
                 roles,
                 "connection",
@@ -110,6 +112,11 @@ class TestServing:
             "TRUNCATE orgchart_organisation CASCADE",
             "DELETE FROM ledger_event",
             "DELETE FROM ledger_seal",
+            *(
+                f"INSERT INTO ledger_event (id, at, actor, action, decision, digest, {place}) "
+                "VALUES (gen_random_uuid(), now(), 'x', 'x', 'allow', sha256(''), 9)"
+                for place in ("seq", "xid", "era")
+            ),
             "UPDATE ledger_event SET actor = 'x'",
             "UPDATE ledger_seal SET number = 9",
             "DELETE FROM mailroom_mailrejection",
