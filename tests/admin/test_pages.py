@@ -32,6 +32,7 @@ from core.permissions import Deed, PeopleGroup
 from ledger.models import Event
 from nexus_site.console.group_rights import rights_of
 from orgchart.keys import issue_key
+from orgchart.models import Organisation
 from tests.admin.places import change_page, list_page, page_of
 from tests.admin.rows import fill
 from tests.browser.day import day_of, vandalise
@@ -88,8 +89,8 @@ WITHOUT_HISTORY = set()
 
 SHA256 = "0" * 64
 NEEDED = {
-    "ledger.Seal": {"hi": 9},
-    "orgchart.PendingChange": {"boards": [1]},
+    "ledger.Seal": lambda: {"hi": 9},
+    "orgchart.PendingChange": lambda: {"organisation": Organisation.objects.first()},
 }
 """What the checks of a table ask for, where `row_of` cannot see it in a field."""
 
@@ -132,7 +133,7 @@ def row_of(model):
             values[field.name] = field.choices[0][0]
         elif not field.blank:
             values[field.name] = value_of(field)
-    return model._default_manager.create(**values | NEEDED.get(label(model), {}))
+    return model._default_manager.create(**values | NEEDED.get(label(model), dict)())
 
 
 MISTYPED = (
