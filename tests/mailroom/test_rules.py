@@ -410,3 +410,19 @@ class TestATypeThatIsRefused:
         policy = replace(POLICY, contacts={**POLICY.contacts, (CEO, IT): rule})
         found = rules.can_mail(agent(CEO), agent(IT), "info", policy)
         assert found.next_action == "ask board to relay it"
+
+
+class TestAChannel:
+    @pytest.mark.parametrize(
+        ("sender", "recipient", "types", "code"),
+        [
+            (CEO, IT, {"info"}, "OK"), (CEO, HR, {"info"}, "CONTRACT_REQUIRED"),
+            (HR, IT, {"info"}, "CONTRACT_REQUIRED"), (IT, CEO, {"info"}, "CONTRACT_REQUIRED"),
+            (CEO, IT, {"report"}, "CONTRACT_REQUIRED"), (CEO, IT, set(), "CONTRACT_REQUIRED"),
+        ],
+    )  # fmt: skip
+    def test_opens_one_way_between_two_agents_for_its_types(self, sender, recipient, types, code):
+        channel = Channel("CON-1", agent(sender).id, agent(recipient).id, frozenset(types))
+        policy = with_rule(CEO, IT, needs_contract=True)
+        found = rules.can_mail(agent(CEO), agent(IT), "info", policy, [channel])
+        assert code_of(found) == code

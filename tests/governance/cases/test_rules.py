@@ -7,6 +7,7 @@ import pytest
 from core.decision import Allow
 from governance.cases import rules
 from governance.cases.facts import CaseFacts, CaseRecord, Officer, Position
+from governance.cases.moves import Move
 from governance.cases.refusals import REFUSALS, Situation, fault_of
 from governance.cases.vocabulary import (
     OFFICE_OF,
@@ -179,3 +180,19 @@ class TestTheTurn:
             expected = state is State.OPEN and office in offices and acted in (None, office)
             at = Position(state=state, stage=stage)
             assert rules.has_turn(at, offices, acted) is expected
+
+
+class TestAFailure:
+    """Spec: constitution 9, 12, 13, 15."""
+
+    @pytest.mark.parametrize("signal", Signal)
+    @pytest.mark.parametrize("number", [1, 2, 3])
+    def test_pauses_by_itself_or_past_the_last_round(self, signal, number):
+        effect = SIGNALS[signal]
+        at = Position(stage=Stage.REVIEW, round=number, max_rounds=3)
+        found = rules.after_signal(at, signal, Move.OVERRULE_TO_REJECTED).at
+        is_past = number + effect.new_round > 3
+        overflow = Signal.ITERATION_OVERFLOW if is_past else None
+        assert found.paused_by is (signal if effect.pauses else overflow)
+        assert (found.state is State.PAUSED) is (effect.pauses or is_past)
+        assert (found.round, found.failed_by) == (number + effect.new_round, signal)
