@@ -14,6 +14,7 @@ from core.actors import Person, System
 from orgchart.compiling import policy_version
 from orgchart.keys import issue_key
 from orgchart.models import Agent, Organisation
+from orgchart.organisation_settings import merged
 from orgchart.packs.loading import load_pack
 from orgchart.policy.compiled import Policy
 from orgchart.policy_cache import current_policy
@@ -66,8 +67,10 @@ class Answer:
 
 def count_ahead(organisation: Organisation) -> None:
     """Count the next small calls of each agent."""
+    values = merged(organisation.settings)
     for agent in organisation.agents.all():
-        AHEAD.put(agent.id, AHEAD_BYTES, AHEAD_ROWS)
+        counted = (agent.id, values["organisation_bytes"], values["organisation_rows"])
+        AHEAD.put(counted, AHEAD_BYTES, AHEAD_ROWS)
 
 
 @dataclass

@@ -46,7 +46,7 @@ AHEAD_BYTES, AHEAD_ROWS = 64 * 1024, 100
 
 
 Counted = tuple[int, int, int]
-"""An agent, and its organisation's quotas of bytes and of rows in all."""
+"""An agent, and what its organisation's settings say of bytes and of rows in all."""
 
 
 class CountedAhead:
@@ -149,8 +149,8 @@ def charge(*, agent: int, policy: Policy, size: int, now: datetime) -> None:
     Spec: settings 6. The rate of small calls bounds what a day can bring: they count in all only,
     many of an agent at once, before they are made. A process that dies has counted too many.
     """
-    all_bytes, all_rows = (quota.limit for quota in total_quotas(policy.settings))
-    counted = (agent, all_bytes, all_rows)
+    values = policy.settings
+    counted = (agent, values["organisation_bytes"], values["organisation_rows"])
     if size > SMALL:
         _charge_bytes(agent=agent, policy=policy, size=size, now=now)
     elif AHEAD.take(counted, size):

@@ -55,7 +55,8 @@ def known_to(user_id: int) -> list[str]:
 def acting_as() -> dict[str, frozenset[str]]:
     """Of each user whose password others may know: those who may act as this user, with the user.
 
-    While a code is asked nobody acts as them: who knows the password has no code (Spec: people 49).
+    While a code is asked no other person acts as them: who knows the password has no code
+    (Spec: people 49).
     """
     rows = GivenPassword.objects.filter(code_from="").exclude(known_to=[])
     found = rows.values_list("person__username", "known_to")

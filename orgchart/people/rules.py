@@ -116,7 +116,7 @@ def boards_to_ask(
 
     Asked is each Board with a member other than the person who makes the change, in an organisation
     where the user gets a right, or where one member of several would be left alone. `boards` has
-    the Board of every organisation and of the installation, `acting_as` who may act as whom.
+    the Board of every organisation and of the installation, `acting_as` who may act as which user.
     """
     added = {one for _, one in rights_added(before, after)}
     return frozenset(
