@@ -17,6 +17,8 @@ from tests.documents.world import NOW, caller_of, found
 from tests.patience import PATIENCE, wait_until
 from tests.workspace.builds.world import DIGEST, approve, built_in, call, code, devops_of
 from toolbox.explaining import explain
+from toolbox.faces.sse import Budget
+from workspace import outside_calls
 from workspace.builds import containers, deployments
 from workspace.builds.engine import Engine as Client
 from workspace.builds.models import Deployment, ImageBuild
@@ -320,6 +322,7 @@ class TestAtOnce:
     def without_queue(self, monkeypatch):
         """So that one agent's deployments meet."""
         monkeypatch.setattr(queue, "_start", lambda *_: True)
+        monkeypatch.setattr(outside_calls, "PLACES", Budget(8))
 
     def test_one_approval_starts_one_deployment(self, engine):
         nexus = found()
