@@ -26,6 +26,7 @@ from orgchart.pending.rules import can_apply, can_change_alone
 from orgchart.policy import difference, invariants
 from orgchart.policy.compiled import Policy
 from orgchart.policy.difference import Difference
+from orgchart.policy.violation import BrokenInvariant
 from orgchart.policy_cache import mark_changing
 from orgchart.setting_values import BadSetting
 from orgchart.settings_rights import require_settings
@@ -199,8 +200,7 @@ def _apply_change(
     Organisation.objects.filter(id=organisation_id).update(policy_version=F("policy_version") + 1)
     mark_changing(organisation_id)
     after = compile_policy(organisation_id)
-    broken = invariants.violations(after)
-    if broken:
+    if broken := _newly_broken(before, after):
         first = broken[0]
         raise refuse(
             Code.INVALID_PARAMS,
@@ -220,6 +220,18 @@ def _apply_change(
     if before is not None:
         policy_changing(before, after)
     return PolicyChange(after, difference.between(before, after), before)
+
+
+def _newly_broken(before: Policy | None, after: Policy) -> list[BrokenInvariant]:
+    """What a change breaks. What was broken before stays, as after an update with a new invariant.
+
+    Else two rows that break it could not be corrected one after the other (Spec: organisation 26).
+    """
+    found = invariants.violations(after)
+    if not found or before is None:
+        return found
+    known = invariants.violations(before)
+    return [each for each in found if each not in known]
 
 
 def _agents_of_another_role(change: PolicyChange) -> list[int]:

@@ -130,6 +130,15 @@ class TestChangingThePolicy:
         assert "write_file" in current_policy(acme.id).roles["hand"].tools
         assert Event.objects.count() == 1
 
+    def test_corrects_one_row_of_two_that_an_update_made_wrong(self, acme):
+        """An organisation may break an invariant that came later; it breaks no more of them."""
+        acme.roles.filter(name__in=["hand", "lead"]).update(files_write=["../"])
+        change(acme, lambda o: o.roles.filter(name="hand").update(files_write=["src/"]) and None)
+        with pytest.raises(Denied) as refused:
+            change(acme, lambda o: o.roles.filter(name="hand").update(files_read=["/"]) and None)
+        broken = refused.value.deny.details["violations"]
+        assert [each["subject"] for each in broken] == ["hand"]
+
     def test_is_where_every_invariant_is_checked(self, acme, monkeypatch):
         """Seen to fail: without the checks the same change passes."""
         monkeypatch.setattr(invariants, "CHECKS", ())
