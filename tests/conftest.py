@@ -2,6 +2,7 @@
 
 import gc
 import os
+import shutil
 import threading
 import time
 from collections.abc import Iterator
@@ -112,9 +113,15 @@ def forget() -> None:
 
 
 @pytest.fixture(autouse=True, scope="module")
-def nothing_remembered_of_other_modules() -> None:
-    """Fixtures of a module begin with empty caches."""
+def nothing_of_other_modules() -> Iterator[None]:
+    """Fixtures of a module begin with empty caches and an empty company tree.
+
+    Each of its tests looks through that tree afterwards.
+    """
     forget()
+    yield
+    shutil.rmtree(settings.WORKSPACE_ROOT, ignore_errors=True)
+    settings.WORKSPACE_ROOT.mkdir(mode=0o700, exist_ok=True)
 
 
 @pytest.fixture(scope="session")
