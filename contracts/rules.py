@@ -26,6 +26,7 @@ from contracts.vocabulary import (
 )
 from core.blank import is_blank
 from core.decision import Allow, Code, Decision, Deny, deny, stale
+from documents.rules import department_to_file_in, is_denied_to, reports_folder
 from orgchart.policy.compiled import Agent, Policy
 from orgchart.policy.parties import Board, Party
 from orgchart.policy.readership import can_tell
@@ -287,11 +288,13 @@ def _not_yours(message: str) -> Deny:
 
 def reader_of(issuer: Party, sender: Agent, policy: Policy) -> Party:
     """Who reads an agent's report or verdict: the issuer, where the chain of command lets the
-    sender reach it, else the sender's superior (Spec: mail 15).
+    sender reach it or the superior is denied the folder of the report; else the sender's superior
+    (Spec: mail 15, mail 42).
     """
     if isinstance(issuer, Board):
         return issuer
+    superior = policy.superior_of(sender)
+    folder = reports_folder(department_to_file_in(sender, issuer, policy))
     reachable = issuer.handle in sender.managers or policy.rule_between(sender, issuer) is not None
-    if issuer.active and reachable:
-        return issuer
-    return policy.superior_of(sender)
+    kept_from_superior = isinstance(superior, Agent) and is_denied_to(folder, superior, policy)
+    return issuer if issuer.active and (reachable or kept_from_superior) else superior

@@ -72,6 +72,12 @@ class TestAReportOfAMovedAgent:
             assert refused.code == "SCOPE_DENIED"
             assert company.call(who, "send_mail", type=kind, **mail).code == "OK"
 
+    def test_goes_to_the_issuer_where_it_is_denied_to_the_new_superior(self, company, contract):
+        report = {"contract_id": contract, "kind": "completion", "title": "Done", "body": DETAILS}
+        sent = call(company, "bob", "submit_report", **report)["mail_id"]
+        assert call(company, "it_manager", "read_mail", mail_id=sent)["body"] == DETAILS
+        assert company.call("hr_manager", "read_mail", mail_id=sent).code == "NOT_FOUND"
+
     def test_to_its_new_superior_is_read(self, company, contract):
         call(company, "bob", "send_mail", to="hr_manager", type="report", subject="s", body="b")
         hired = {"to": "bob", "title": "H", "body": "Hire."}
