@@ -148,7 +148,7 @@ def saying(words, settings):
 def test_ends_with_a_server_that_goes_on_talking(notice, settings, monkeypatch, words):
     monkeypatch.setattr(smtp, "LONGEST", 1.0)
     with saying(words, settings) as left:
-        sending = threading.Thread(target=outbox._attempt, args=(notice, NOW), daemon=True)
+        sending = threading.Thread(target=outbox._attempt, args=(notice,), daemon=True)
         sending.start()
         sending.join(PATIENCE / 3)
         assert not sending.is_alive()
@@ -166,7 +166,7 @@ def test_ends_where_connecting_took_all_its_time(notice, settings, monkeypatch):
     monkeypatch.setattr(smtp, "LONGEST", 0.5)
     monkeypatch.setattr(socket, "create_connection", connect_late)
     with saying(b"2", settings) as left:
-        sending = threading.Thread(target=outbox._attempt, args=(notice, NOW), daemon=True)
+        sending = threading.Thread(target=outbox._attempt, args=(notice,), daemon=True)
         sending.start()
         sending.join(PATIENCE / 3)
         assert not sending.is_alive()
