@@ -1,16 +1,28 @@
-"""Beat's scheduler: sends each scheduled job at its period, by the machine's uptime."""
+"""Beat, and its scheduler: sends each scheduled job at its period, by the machine's uptime."""
 
 import heapq
 import time
 from typing import Any
 
 import structlog
+from celery.apps.beat import Beat
 from celery.beat import ScheduleEntry, Scheduler, SchedulingError, event_t
 
 log = structlog.get_logger(__name__)
 
 SAME_FOR_ALL = 5
 """The priority that Celery gives to every entry."""
+
+
+class EndingBeat(Beat):
+    """Is ended by the signal itself.
+
+    Celery would raise an exception from its handler, and where that met code that catches all of
+    them, as in a connection to a broker that has just died, beat went on without end.
+    """
+
+    def install_sync_handler(self, service: object) -> None:
+        """Leave the signal as it is: there is nothing to keep."""
 
 
 class SteadyScheduler(Scheduler):

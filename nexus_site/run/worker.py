@@ -8,6 +8,7 @@ from django.conf import settings
 
 from nexus_site.celery import app
 from nexus_site.run import safety
+from nexus_site.run.beat import EndingBeat
 
 # `make check` and `manage.py` run Django's checks. In each process they would take half a second
 # more, and copy memory that the processes share.
@@ -38,4 +39,4 @@ def work() -> None:
 
 def beat() -> None:
     """Run Celery beat, which wakes the worker for every scheduled job, until asked to stop."""
-    app.Beat(quiet=True, loglevel="WARNING", remote_control=False).run()
+    EndingBeat(app=app, quiet=True, loglevel="WARNING", remote_control=False).run()

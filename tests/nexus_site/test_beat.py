@@ -1,15 +1,20 @@
 """Beat goes by a watch that nobody can set."""
 
+import os
+import signal
 import socket
 import threading
+import time
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 
 import pytest
 from structlog.testing import capture_logs
 
 from nexus_site.celery import app
-from nexus_site.run import beat
-from tests.patience import PATIENCE
+from nexus_site.run import beat, worker
+from nexus_site.run.fork import fork, status_of
+from tests.patience import PATIENCE, wait_until
 
 
 @pytest.fixture
@@ -97,3 +102,24 @@ class TestSteadyScheduler:
 
     def test_is_the_one_that_beat_uses(self):
         assert app.conf.beat_scheduler == "nexus_site.run.beat:SteadyScheduler"
+
+
+def test_ends_when_it_is_asked_to_whatever_it_is_doing(monkeypatch, tmp_path):
+    """Also in code that catches every exception, as a connection that has just died does."""
+    ticked = tmp_path / "ticked"
+
+    def tick(_):
+        ticked.touch()
+        with suppress(BaseException):
+            time.sleep(PATIENCE)
+        return 0.01
+
+    monkeypatch.setattr(beat.SteadyScheduler, "tick", tick)
+    pid = fork(worker.beat)
+    try:
+        wait_until(ticked.exists)
+        os.kill(pid, signal.SIGTERM)
+        wait_until(lambda: status_of(pid) is not None)
+    except AssertionError:
+        os.kill(pid, signal.SIGKILL)
+        raise

@@ -260,17 +260,6 @@ class TestChangingAUser:
             assert isinstance(found, Allow) is is_superuser
 
 
-class TestHavingACode:
-    """Spec: people 49."""
-
-    @pytest.mark.parametrize(
-        ("by", "known_to", "can"),
-        [("ada", "", True), ("ada", "bob", True), ("ada", "ada", False), ("eve", "", False)],
-    )
-    def test_is_not_for_who_may_know_the_password(self, by, known_to, can):
-        assert isinstance(rules.can_have_code(by, "eve", known_to), Allow) is can
-
-
 def test_a_standing_is_stored_with_every_organisation_first():
     stored = standing([HR, BOARD], [B, EVERY, A]).stored()
     assert stored["organisations"] == [EVERY, A, B]
