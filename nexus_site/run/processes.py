@@ -60,13 +60,17 @@ def holders(lock: Path) -> set[int]:
 def _holds(process: Path, lock: Path) -> bool:
     """Whether one of its open files is this one, and is locked."""
     try:
-        return any(
-            link.readlink() == lock
-            and "FLOCK" in (process / "fdinfo" / link.name).read_text("ascii")
-            for link in process.joinpath("fd").iterdir()
-        )
+        return any(_is_held(process, link, lock) for link in process.joinpath("fd").iterdir())
     except OSError:
-        return False  # it ended, closed the file, or is another user's
+        return False  # it ended, or is another user's
+
+
+def _is_held(process: Path, link: Path, lock: Path) -> bool:
+    try:
+        held = "FLOCK" in (process / "fdinfo" / link.name).read_text("ascii")
+        return held and link.readlink() == lock
+    except OSError:
+        return False  # it closed this file: others it may hold still
 
 
 def kill_group(leader: int) -> None:
