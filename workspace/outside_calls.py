@@ -8,9 +8,9 @@ from threading import Lock
 
 from django.conf import settings
 
+from core.budget import Budget
 from core.decision import Code, refuse
 from toolbox.caller import Caller
-from toolbox.faces.sse import Budget
 
 RETRY_AFTER = 5  # seconds
 PLACES = Budget(max(1, settings.WEB_THREADS // 2))

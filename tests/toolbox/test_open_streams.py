@@ -2,9 +2,10 @@
 
 import pytest
 
+from core.budget import Budget
 from nexus_site.live import stream as live
 from toolbox.faces import event_stream, long_poll, tool_list_changes
-from toolbox.faces.sse import PROCESS, Budget, OpenStreams
+from toolbox.faces.sse import PROCESS, OpenStreams
 
 KINDS = [event_stream._STREAMS, long_poll._WAITING, tool_list_changes._STREAMS, live._STREAMS]
 

@@ -6,10 +6,11 @@ import asyncio
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar
 
 from django.conf import settings
+
+from core.budget import Budget
 
 Client = TypeVar("Client")
 Message = dict[str, Any]
@@ -27,34 +28,6 @@ START: Message = {
 ALIVE = b": alive\n\n"
 """What a silent stream says from time to time: proxies close one that says nothing."""
 
-
-@dataclass(slots=True)
-class Budget:
-    """What a process has only so many of, such as connections for streams (Spec: wire 37)."""
-
-    most: int
-    open: int = 0
-    of: Counter[int] = field(default_factory=Counter)
-    """How many the agents of each organisation hold."""
-
-    def is_full_for(self, organisation_id: int) -> bool:
-        """Whether an organisation holds as many as are left for all others."""
-        return self.of[organisation_id] >= self.most - self.open
-
-    def count(self, change: int, organisation_id: int | None) -> None:
-        """One is taken (1) or given back (-1), by an organisation if it is for an agent."""
-        self.open += change
-        if organisation_id is not None:
-            self.of[organisation_id] += change
-
-    @property
-    def share(self) -> int:
-        """How many one client may hold: the fewer, the fewer are left for all."""
-        return -(-max(0, self.most - self.open) // PART_OF_REST)
-
-
-PART_OF_REST = 10
-"""One client gets a tenth of what is left: those that come late find room."""
 PROCESS = Budget(settings.WEB_CONNECTIONS * 3 // 4)
 """The rest is for calls and pages that are answered at once."""
 

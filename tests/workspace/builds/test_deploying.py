@@ -11,13 +11,13 @@ from django.db import transaction
 from contracts.approvals.deployments import use_approval
 from contracts.models import Contract
 from contracts.reassignment import reassign_contracts
+from core.budget import Budget
 from ledger.models import Event
 from tests.concurrency import at_once
 from tests.documents.world import NOW, caller_of, found
 from tests.patience import PATIENCE, wait_until
 from tests.workspace.builds.world import DIGEST, approve, built_in, call, code, devops_of
 from toolbox.explaining import explain
-from toolbox.faces.sse import Budget
 from workspace import outside_calls
 from workspace.builds import containers, deployments
 from workspace.builds.engine import Engine as Client

@@ -7,12 +7,12 @@ from contextlib import contextmanager
 import pytest
 from django.db import connection
 
+from core.budget import Budget
 from ledger.models import Event
 from tests.company import load_company
 from tests.contracts import world
 from tests.patience import PATIENCE
 from tests.workspace.git.world import SCOPE, Hands, needs_walls
-from toolbox.faces.sse import Budget
 from workspace import outside_calls
 from workspace.git import holding
 from workspace.git.models import Draft

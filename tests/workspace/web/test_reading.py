@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 from django.core.management import call_command
 
+from core.budget import Budget
 from core.decision import Allow, Denied
 from ledger.models import Event
 from tests.company import load_company
@@ -29,7 +30,6 @@ from tests.workspace.web.internet import (
 )
 from toolbox import door, quotas
 from toolbox.explaining import explain
-from toolbox.faces.sse import Budget
 from workspace import outside_calls
 from workspace.models import WebUse
 from workspace.web import extracting, fetching
