@@ -21,8 +21,7 @@ from core.admin.base import choice_column, column
 from core.admin.browsing import ListButton, MomentFilter, RecentFilter, filter_by, newest
 from core.events import text
 from core.people import signed_in
-from orgchart.models import Agent
-from orgchart.people.members import visible_organisations
+from orgchart.people.members import visible_agents
 from tasks.insight.measures_page import measures_page
 from tasks.intake.feedback_admin import FeedbackAdmin
 from tasks.models import Task
@@ -129,9 +128,7 @@ class TaskAdmin(ActingAdmin):
         number = number_of(term.removeprefix("#"))
         if number is not None:
             return rows.filter(number=number)
-        mine = visible_organisations(signed_in(request))
-        named = Agent.objects.filter(handle=term, organisation__in=mine)
-        agents = list(named.values_list("id", flat=True))
+        agents = visible_agents(signed_in(request), term)
         if agents:
             return rows.filter(owner__in=agents)
         said = gettext(

@@ -27,8 +27,8 @@ from mailroom.admin.rejections_and_grants import BY_ORGANISATION
 from mailroom.admin.thread import thread_of
 from mailroom.board_answers import answer_report, mark_report_read
 from mailroom.models import NEWEST, Mail
-from orgchart.models import Agent, MailTypeRule
-from orgchart.people.members import visible_organisations
+from orgchart.models import MailTypeRule
+from orgchart.people.members import visible_agents, visible_organisations
 
 
 def order_of(request: HttpRequest) -> Any:
@@ -187,9 +187,7 @@ class MailAdmin(ActingAdmin):
             return rows.filter(id__startswith=term)
         if term.startswith("CON-"):
             return rows.filter(contract_ref=term)
-        mine = visible_organisations(signed_in(request))
-        named = Agent.objects.filter(handle=term, organisation__in=mine)
-        agents = list(named.values_list("id", flat=True))
+        agents = visible_agents(signed_in(request), term)
         if agents:
             return rows.filter(Q(sender__in=agents) | Q(recipient__in=agents))
         return newest_mails(rows, request).filter(subject__icontains=term)

@@ -17,7 +17,7 @@ from core.events import Event
 from core.people import Organisations, SignedIn, members_among, memberships_of
 from core.permissions import PeopleGroup
 from ledger.services import insert_event
-from orgchart.models import Membership, Organisation
+from orgchart.models import Agent, Membership, Organisation
 from orgchart.people.rules import EVERY, NOTHING, Standing
 
 
@@ -50,6 +50,12 @@ def visible_organisations(who: SignedIn) -> QuerySet[Organisation]:
     """The organisations that a person sees."""
     rows = Organisation.objects.all()
     return rows if who.organisations is None else rows.filter(id__in=who.organisations)
+
+
+def visible_agents(who: SignedIn, handle: str) -> list[int]:
+    """The ids of the agents with this handle in the organisations that a person sees."""
+    named = Agent.objects.filter(handle=handle, organisation__in=visible_organisations(who))
+    return list(named.values_list("id", flat=True))
 
 
 def standing_of(user: User) -> Standing:
