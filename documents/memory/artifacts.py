@@ -32,7 +32,6 @@ def save_artifact(
     An entry in the caller's own memory lets a search find it. Raises Denied SCOPE_DENIED.
     """
     caller.require(rules.can_save(name, caller.agent, caller.policy))
-    groups = Group.objects.filter(organisation_id=caller.organisation_id)
     with transaction.atomic():
         hold_lock("artifact", caller.agent.id, name)
         mine = Artifact.objects.filter(agent_id=caller.agent.id, name=name)
@@ -40,7 +39,7 @@ def save_artifact(
         row = Artifact.objects.create(
             organisation_id=caller.organisation_id,
             agent_id=caller.agent.id,
-            group=groups.filter(slug=caller.agent.group).first(),
+            group=_group_of(caller),
             name=name,
             version=version,
             path=rules.artifact_path(name, caller.agent),
@@ -95,6 +94,11 @@ def read_artifact(*, caller: Caller, artifact_id: str) -> WholeArtifact:
         "created_at": row.created_at,
         "text": row.content,
     }
+
+
+def _group_of(caller: Caller) -> Group | None:
+    slug, groups = caller.agent.group, Group.objects.filter(organisation_id=caller.organisation_id)
+    return groups.filter(slug=slug).first() if slug else None
 
 
 def _is_shared(caller: Caller, author: Agent, group: Group | None) -> bool:
