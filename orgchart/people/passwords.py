@@ -9,6 +9,7 @@ from django.contrib.auth.base_user import AbstractBaseUser
 from django.contrib.auth.models import AnonymousUser, User
 
 from core.database import needs_transaction
+from orgchart.people import rules
 from orgchart.people.models import GivenPassword
 
 CODE_BYTES = 9
@@ -65,7 +66,7 @@ def acting_as() -> dict[str, frozenset[str]]:
 
 def who_may_act_as(username: str) -> frozenset[str]:
     """All who may act as a user at this moment, with the user."""
-    return acting_as().get(username, frozenset({username}))
+    return rules.who_may_act_as(username, acting_as())
 
 
 @needs_transaction

@@ -145,11 +145,12 @@ def _leaves_one(
 
 def _may_be_one(names: Collection[str], acting_as: Mapping[str, frozenset[str]]) -> bool:
     """Whether one person may act as all of these users (Spec: people 58)."""
-    found = [_who_may_be(name, acting_as) for name in names]
+    found = [who_may_act_as(name, acting_as) for name in names]
     return bool(found) and bool(frozenset.intersection(*found))
 
 
-def _who_may_be(name: str, acting_as: Mapping[str, frozenset[str]]) -> frozenset[str]:
+def who_may_act_as(name: str, acting_as: Mapping[str, frozenset[str]]) -> frozenset[str]:
+    """All who may act as a user, with the user; `acting_as` names users with known passwords."""
     return acting_as.get(name, frozenset({name}))
 
 
@@ -225,12 +226,12 @@ def can_be_second(
     asked. Where each member may be one of them, each counts.
     """
     members = frozenset(name for board in boards.values() for name in board)
-    others = {name for name in members if _who_may_be(name, acting_as).isdisjoint(proposers)}
+    others = {name for name in members if who_may_act_as(name, acting_as).isdisjoint(proposers)}
     if not others or by in others:
         return Allow("a second person decides")
     return deny(
         Code.NOT_YOURS,
-        f"who proposed this may be who acts as {by}: one person may know both passwords",
+        f"the person who proposed this may act as {by}, too: one person may know both passwords",
         f"ask another member of the Board, or the operator: manage.py changepassword {by}",
         rule="one person with two names is no second person (spec: people 58)",
     )
@@ -249,7 +250,7 @@ def can_have_code(
     and who chose it last may not (Spec: people 58).
     """
     know = {username, *known_to}
-    others = {name for name in members if _who_may_be(name, acting_as).isdisjoint(know)}
+    others = {name for name in members if who_may_act_as(name, acting_as).isdisjoint(know)}
     if by in others or (not others and by not in (username, *known_to[:1])):
         return Allow("the code and the password are with two persons (spec: people 49)")
     return deny(

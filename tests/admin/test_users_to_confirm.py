@@ -289,7 +289,7 @@ class TestOnePersonWithTwoNames:
             now=timezone.now(), expected_version=None,
         )  # fmt: skip
         said = decide(self.by("x"), waits, "confirm").content.decode()
-        assert "who proposed this may be who acts as x" in said
+        assert "the person who proposed this may act as x, too: one person may know both" in said
         assert waiting() == waits
         decide(self.by("dan"), waits, "confirm")
         rule.refresh_from_db()
