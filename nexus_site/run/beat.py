@@ -15,7 +15,7 @@ SAME_FOR_ALL = 5
 
 
 class EndingBeat(Beat):
-    """Is ended by the signal itself.
+    """Beat, which the signal itself ends.
 
     Celery would raise an exception from its handler, and where that met code that catches all of
     them, as in a connection to a broker that has just died, beat went on without end.

@@ -70,7 +70,7 @@ def _is_held(process: Path, link: Path, lock: Path) -> bool:
         held = "FLOCK" in (process / "fdinfo" / link.name).read_text("ascii")
         return held and link.readlink() == lock
     except OSError:
-        return False  # it closed this file: others it may hold still
+        return False  # it closed this file, and may still hold another
 
 
 def kill_group(leader: int) -> None:
