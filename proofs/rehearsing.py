@@ -146,13 +146,9 @@ def changed(before, after):
 
 
 class RehearsedDay(CompanyMachine):
-    """A day of rehearsed calls, in which people change the organisation.
-
-    Each machine has a `did`, which counts what took effect.
-    """
+    """A day of rehearsed calls, in which people change the organisation."""
 
     kind = RehearsingCompany
-    did: Counter[str]
 
     def __init__(self):
         super().__init__()

@@ -1,6 +1,5 @@
 """People of two organisations keep accounts: nobody alone gets or gives what two Boards guard."""
 
-from collections import Counter
 from contextlib import suppress
 from dataclasses import replace
 
@@ -38,11 +37,8 @@ class Boards(CompanyMachine):
     """Accounts of two organisations, and which human being could act as each of them.
 
     `passwords` are all who may know the password of an account, `codes` who was shown its code
-    (Spec: people 48, people 49), `proposer` the human being behind each proposal. `took` counts the
-    moves that took effect.
+    (Spec: people 48, people 49), `proposer` the human being behind each proposal.
     """
-
-    took: Counter[str] = Counter()
 
     def __init__(self):
         super().__init__()
@@ -172,7 +168,7 @@ class Boards(CompanyMachine):
         after = replace(before, **{column: not now if parts is None else now ^ parts})
         with suppress(Denied):
             row = change_user(user=user, after=after, who=signed_in_as(by), now=timezone.now())
-            self.took["propose" if row else f"{column} at once"] += 1
+            self.did["propose" if row else f"{column} at once"] += 1
         if row is not None:
             self.proposer[row.pk] = self.human(by)
         self.by(self.human(by))
@@ -196,7 +192,7 @@ class Boards(CompanyMachine):
             give_password(user.pk, by=by)
             made = True
         if made:
-            self.took["make"] += 1
+            self.did["make"] += 1
             self.passwords[who] = {who, self.human(by)}
             if row is not None:
                 self.proposer[row.pk] = self.human(by)
@@ -213,7 +209,7 @@ class Boards(CompanyMachine):
             require_password_change(user=user, who=signed_in_as(by))
             give_password(user.pk, by=by)
             self.passwords[who] = {who, self.human(by)}
-            self.took["set a password"] += 1
+            self.did["set a password"] += 1
         self.by(self.human(by))
 
     @rule(who=someone)
@@ -224,7 +220,7 @@ class Boards(CompanyMachine):
         if who in self.codes:
             self.passwords[who] = {human}
             del self.codes[who]
-            self.took["enter a code"] += 1
+            self.did["enter a code"] += 1
         take_password(User.objects.get(username=who).pk)
         self.by(human)
 
@@ -238,7 +234,7 @@ class Boards(CompanyMachine):
         with suppress(Denied):
             remove_second_factor(user=user, who=signed_in_as(by), reason="R", now=timezone.now())
             self.codes[who] = self.human(by)
-            self.took["remove a second factor"] += 1
+            self.did["remove a second factor"] += 1
         self.by(self.human(by))
 
     @rule(by=someone, at=st.integers(0, 9), how=st.sampled_from(["yes", "yes", "no", "withdraw"]))
@@ -266,10 +262,10 @@ class Boards(CompanyMachine):
                 change_id=row.pk, expected_version=None, now=timezone.now(), reason="R",
                 caller=signed_in_as(by).on(row.boards[0]),
             )  # fmt: skip
-            self.took[how] += 1
+            self.did[how] += 1
             if done and done.code:
                 self.codes[row.subject.removeprefix("user ")] = self.human(by)
-                self.took["show a code"] += 1
+                self.did["show a code"] += 1
         self.by(*humans)
 
     @rule(by=someone, who=someone, second=someone, place=place | st.none(), knows=st.booleans())

@@ -1,7 +1,6 @@
 """Cases of the constitution while people change roles, amend, overrule and pause in any order."""
 
 import hashlib
-from collections import Counter
 from contextlib import suppress
 
 from django.db.models import F
@@ -44,10 +43,8 @@ class Cases(RehearsedDay):
 
     `acted` is the office of each agent in each case, `passed` the rounds in which a REVIEW approved
     or was overruled to that, `tested` those with a TEST passed, `owed` the cases with a violation
-    that no member of the Board decided on. `did` counts what took effect.
+    that no member of the Board decided on.
     """
-
-    did: Counter[str] = Counter()
 
     def __init__(self):
         super().__init__()

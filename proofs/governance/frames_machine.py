@@ -1,6 +1,5 @@
 """Groups delegate while people change groups, leaders and members; where text and work go."""
 
-from collections import Counter
 from contextlib import suppress
 
 from hypothesis import strategies as st
@@ -35,8 +34,6 @@ ends = st.sampled_from(["", "", "ok", "failed"])
 
 class Frames(RehearsedDay):
     """A day of two groups. `states` are those of each frame as they were after the last step."""
-
-    did: Counter[str] = Counter()
 
     def __init__(self):
         super().__init__()

@@ -1,6 +1,5 @@
 """People, HR and the IT Manager change rights in any order; what must never come of it."""
 
-from collections import Counter
 from contextlib import suppress
 from dataclasses import replace
 from datetime import timedelta
@@ -73,7 +72,6 @@ class Rights(Accounts):
     """
 
     kind = RehearsingCompany
-    did: Counter[str] = Counter()
 
     people = {"ada": "Board", "bob": "Board", "hans": "HR", "eve": "Observer"}
 

@@ -1,7 +1,5 @@
 """Workers, QA and their manager work on few branches in any order; what reaches the main branch."""
 
-from collections import Counter
-
 from django.test import override_settings
 from hypothesis import strategies as st
 from hypothesis.stateful import initialize, invariant, rule
@@ -27,10 +25,8 @@ branches = st.sampled_from(BRANCHES)
 class Deliveries(RehearsedDay):
     """A day of one repository. What each contract is and what QA found, as the answers said it.
 
-    `makers` are the agents that worked on each branch, `did` counts what took effect.
+    `makers` are the agents that worked on each branch.
     """
-
-    did: Counter[str] = Counter()
 
     def __init__(self):
         super().__init__()
