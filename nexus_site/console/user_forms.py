@@ -6,6 +6,7 @@ from typing import Any
 
 from django import forms
 from django.contrib.auth.models import User
+from django.contrib.auth.validators import ASCIIUsernameValidator
 from django.core.validators import MaxLengthValidator
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
@@ -81,8 +82,13 @@ class PersonChangeForm(MembersForm, UserChangeForm):
 
 
 class PersonCreationForm(MembersForm, UserCreationForm):
-    """A new user, with a name that the records of what they do have room for."""
+    """A new user, with a name that the records of what they do have room for and that looks like
+    no other (Spec: people 45).
+    """
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self.fields["username"].validators.append(MaxLengthValidator(LONGEST_NAME))
+        self.fields["username"].validators += [
+            MaxLengthValidator(LONGEST_NAME),
+            ASCIIUsernameValidator(),
+        ]

@@ -50,6 +50,14 @@ class TestTheBoard:
         given = {"username": "g" * length, "password1": PASSWORD, "password2": PASSWORD}
         assert board.post(page, filled(board, page, "user_form", **given)).status_code == status
 
+    @pytest.mark.parametrize("name", ["\N{CYRILLIC SMALL LETTER A}_board", "bo\u0430rd", "BOARD"])
+    def test_gives_no_name_that_looks_like_another(self, board, name):
+        """Spec: people 45."""
+        page = f"{list_page(User)}add/"
+        given = {"username": name, "password1": PASSWORD, "password2": PASSWORD}
+        assert board.post(page, filled(board, page, "user_form", **given)).status_code == 200
+        assert not User.objects.filter(username=name).exists()
+
     def test_moves_somebody_to_another_group(self, board, other, groups):
         page = change_page(other)
         data = filled(board, page, "user_form", groups=[str(groups[PeopleGroup.HR].id)])
