@@ -41,7 +41,8 @@ class Contract(models.Model):
     """One contract: a mail of type `contract` with a state (Spec: contracts 1).
 
     Only its state, its issuer (when the issuer is deactivated) and the use of an approval change,
-    each with a new version. Issuer null: the Board.
+    each with a new version. Issuer null: the Board. `department` is where reports on it are filed;
+    "" in what an earlier version of NEXUS issued: decided at each report.
     """
 
     id = models.CharField(primary_key=True, max_length=32)
@@ -62,6 +63,7 @@ class Contract(models.Model):
     workspace_scope = ArrayField(models.CharField(max_length=1024), default=list, blank=True)
     assigned_branch = models.CharField(max_length=200, blank=True)
     grants = models.JSONField(default=list, blank=True)
+    department = models.CharField(max_length=64, blank=True, default="", db_default="")
     supersedes = models.ForeignKey(
         "self", models.PROTECT, null=True, blank=True, related_name="successors"
     )

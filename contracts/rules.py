@@ -26,7 +26,7 @@ from contracts.vocabulary import (
 )
 from core.blank import is_blank
 from core.decision import Allow, Code, Decision, Deny, deny, stale
-from documents.rules import department_to_file_in, is_denied_to, reports_folder
+from documents.rules import is_denied_to, reports_folder
 from orgchart.policy.compiled import Agent, Policy
 from orgchart.policy.parties import Board, Party
 from orgchart.policy.readership import can_tell
@@ -39,12 +39,15 @@ YOURS = "list_contracts shows the contracts that you issued and those assigned t
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ContractFacts(Terms):
-    """A contract as rules see it; `submission` is its latest one, where a decision needs it."""
+    """A contract as rules see it; `department` is where its reports are filed, `submission` its
+    latest one, where a decision needs it.
+    """
 
     id: str
     kind: ContractKind
     state: ContractState
     version: int
+    department: str
     submission: SubmissionFacts | None = None
     environment: str = ""
     artifact: str = ""
@@ -199,7 +202,7 @@ def can_submit_by_mail(contract: ContractFacts, who: Agent, to: str, policy: Pol
             rule="roles without submit_report submit by mail",
             submits="use submit_report",
         )
-    reader = reader_of(contract.issuer, who, policy)
+    reader = reader_of(contract, who, policy)
     if to != reader.handle:
         return deny(
             Code.INVALID_PARAMS,
@@ -286,15 +289,16 @@ def _not_yours(message: str) -> Deny:
     return deny(Code.NOT_YOURS, message, YOURS, rule="who changes a contract (spec: contracts 12)")
 
 
-def reader_of(issuer: Party, sender: Agent, policy: Policy) -> Party:
+def reader_of(contract: ContractFacts, sender: Agent, policy: Policy) -> Party:
     """Who reads an agent's report or verdict: the issuer, where the chain of command lets the
     sender reach it or the superior is denied the folder of the report; else the sender's superior
     (Spec: mail 15, mail 42).
     """
+    issuer = contract.issuer
     if isinstance(issuer, Board):
         return issuer
     superior = policy.superior_of(sender)
-    folder = reports_folder(department_to_file_in(sender, issuer, policy))
+    folder = reports_folder(contract.department)
     reachable = issuer.handle in sender.managers or policy.rule_between(sender, issuer) is not None
     kept_from_superior = isinstance(superior, Agent) and is_denied_to(folder, superior, policy)
     return issuer if issuer.active and (reachable or kept_from_superior) else superior

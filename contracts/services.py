@@ -20,7 +20,6 @@ from documents.models import ReportType
 from documents.services import file_report
 from ledger.services import record
 from mailroom.delivery import MailDraft, send_as
-from orgchart.policy.compiled import Agent
 from toolbox.caller import Caller
 from toolbox.modes import bind_session
 
@@ -73,7 +72,7 @@ def submit_report(
         row, contract = store.lock_contract(contract_id, caller)
         allowed = rules.can_submit(contract, caller.agent, kind)
         rule = caller.require(rules.at_version(contract, expected_version, allowed)).rule
-        reader = rules.reader_of(contract.issuer, caller.agent, caller.policy)
+        reader = rules.reader_of(contract, caller.agent, caller.policy)
         mail_id = send_as(
             caller=caller,
             recipient=reader,
@@ -152,7 +151,7 @@ def _insert_report(
         title=draft.title,
         body=draft.body,
         report_type=report.report_type,
-        reader=contract.issuer if isinstance(contract.issuer, Agent) else None,
+        department=contract.department,
         contract_ref=row.id,
         now=now,
     )

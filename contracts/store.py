@@ -18,6 +18,7 @@ from core.database import needs_transaction
 from core.decision import Denied
 from core.events import Event
 from core.machines import Swap, swap
+from documents.rules import department_to_file_in
 from ledger import sql as ledger_sql
 from orgchart.policy.compiled import Agent, Policy
 from orgchart.policy.parties import BOARD_PARTY, Party
@@ -50,13 +51,15 @@ def contract_facts(
     row: Contract, policy: Policy, submission: SubmissionFacts | None = None
 ) -> ContractFacts:
     """The row as rules see it."""
+    issuer, assignee = issuer_of(row, policy), agent_of(policy, row.assignee_id)
     return ContractFacts(
         id=row.id,
         kind=ContractKind(row.kind),
         state=ContractState(row.state),
         version=row.version,
-        issuer=issuer_of(row, policy),
-        assignee=agent_of(policy, row.assignee_id),
+        issuer=issuer,
+        assignee=assignee,
+        department=row.department or department_to_file_in(assignee, issuer, policy),
         mode=ToolMode(row.mode),
         workspace_scope=tuple(row.workspace_scope),
         assigned_branch=row.assigned_branch,

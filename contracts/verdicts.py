@@ -62,7 +62,7 @@ def write_verdict(
                 rule="a verdict has evidence",
                 evidence="must not be empty",
             )
-        reader = rules.reader_of(contract.issuer, caller.agent, caller.policy)
+        reader = rules.reader_of(contract, caller.agent, caller.policy)
         mail_id = send_as(
             caller=caller,
             recipient=reader,

@@ -8,7 +8,7 @@ from datetime import UTC, date, datetime, time, timedelta
 
 from core.decision import Allow, Code, Decision, deny
 from orgchart.policy.compiled import Agent, Policy
-from orgchart.policy.parties import chain_of
+from orgchart.policy.parties import Party, chain_of
 from orgchart.policy.paths import can_touch, expand, is_code, is_denied
 from orgchart.policy.readership import rule_of_reading
 from orgchart.policy.vocabulary import BOARD, Access, Kind
@@ -69,12 +69,14 @@ def department_of(agent: Agent, policy: Policy) -> str:
     return _department(agent, policy) or agent.group or NO_DEPARTMENT
 
 
-def department_to_file_in(author: Agent, reader: Agent | None, policy: Policy) -> str:
-    """The department of a report: that of who gave the work, where it has one; else the author's.
+def department_to_file_in(author: Agent, issuer: Party, policy: Policy) -> str:
+    """The department of reports on work: that of who gave it, where it has one; else the author's.
 
-    The top agent has none, so what a manager reports to it stays in the manager's (Spec: files 13).
+    The Board and the top agent have none, so what a manager reports to it stays in the manager's
+    (Spec: files 13).
     """
-    return (_department(reader, policy) if reader else "") or department_of(author, policy)
+    given = _department(issuer, policy) if isinstance(issuer, Agent) else ""
+    return given or department_of(author, policy)
 
 
 def _department(agent: Agent, policy: Policy) -> str:

@@ -16,7 +16,6 @@ from documents.files import write_document_on_commit
 from documents.models import Document, DocumentKind, ReportType
 from documents.results import WrittenDocument
 from ledger.services import record
-from orgchart.policy.compiled import Agent
 from toolbox.caller import Caller
 
 
@@ -62,7 +61,8 @@ def write_report(
 
     Raises Denied SCOPE_DENIED if its role has no such folder.
     """
-    return _write_document(caller, _report(caller, title, content, report_type), now)
+    department = rules.department_of(caller.agent, caller.policy)
+    return _write_document(caller, _report(title, content, report_type, department), now)
 
 
 def write_prd(*, caller: Caller, title: str, content: str, now: datetime) -> WrittenDocument:
@@ -78,29 +78,22 @@ def file_report(
     title: str,
     body: str,
     report_type: str,
-    reader: Agent | None,
+    department: str,
     contract_ref: str,
     now: datetime,
 ) -> Document:
     """File a report that a higher room has accepted (Spec: files 13).
 
-    `reader` is who gave the work; None is the Board. The system chooses the folder, not the author,
-    so the author's write scope does not matter.
+    The folder is that of the work's department, not the author's choice, so the author's write
+    scope does not matter.
     """
-    draft = _report(caller, title, body, report_type, reader=reader, contract_ref=contract_ref)
+    draft = _report(title, body, report_type, department, contract_ref)
     return insert_document(caller, draft, Action.REPORT_FILED, now)
 
 
 def _report(
-    caller: Caller,
-    title: str,
-    body: str,
-    report_type: str,
-    *,
-    reader: Agent | None = None,
-    contract_ref: str = "",
+    title: str, body: str, report_type: str, department: str, contract_ref: str = ""
 ) -> DocumentDraft:
-    department = rules.department_to_file_in(caller.agent, reader, caller.policy)
     return DocumentDraft(
         kind=DocumentKind.REPORT,
         folder=rules.reports_folder(department),

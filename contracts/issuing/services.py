@@ -29,6 +29,7 @@ from core.database import insert_with_free_id
 from core.decision import Code, Denied, Deny, refuse, require
 from core.ids import timed_id
 from core.permissions import Deed, require_deed
+from documents.rules import department_to_file_in
 from ledger.services import record
 from mailroom.delivery import send_as
 from mailroom.escalations import answers
@@ -86,7 +87,7 @@ def _decide_and_issue(
     makers = makers_among(judges, draft.assigned_branch)
     channels = check_draft(draft, caller.agent, assignee, policy, now, makers=makers)
     rule = caller.require(allowed).rule  # noted last: it explains the call
-    return _issue(_Issue(draft, caller, caller.agent, assignee, channels, rule), now)
+    return _issue(_Issue(draft, caller, caller.agent, assignee, channels, rule, policy), now)
 
 
 def issue_for_board(*, person: Person, draft: ContractDraft, now: datetime) -> IssuedContract:
@@ -115,7 +116,7 @@ def _decide_and_issue_for_board(
     require(can_receive(assignee))
     check_draft(plain, BOARD_PARTY, assignee, policy, now)
     rule = "the Board issues to the top agent (spec: contracts 9)"
-    return _issue(_Issue(plain, person, BOARD_PARTY, assignee, [], rule), now)
+    return _issue(_Issue(plain, person, BOARD_PARTY, assignee, [], rule, policy), now)
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,6 +129,7 @@ class _Issue:
     assignee: Agent
     channels: Sequence[GrantedChannel]
     rule: str
+    policy: Policy
 
 
 def _require_assignee(name: str, policy: Policy, known: Collection[str]) -> Agent:
@@ -231,6 +233,7 @@ def _build_contract(issue: _Issue, escalation: Escalation | None, now: datetime)
             {"from": c.sender.handle, "to": c.recipient.handle, "types": sorted(c.types)}
             for c in issue.channels
         ],
+        department=department_to_file_in(issue.assignee, issue.issuer, issue.policy),
         supersedes_id=_predecessor(issue),
         answers=escalation,
         request_id=draft.request,

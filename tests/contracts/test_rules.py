@@ -83,6 +83,7 @@ def a_contract(
         issuer=BOARD_PARTY if issuer == BOARD else agent(issuer),
         assignee=agent(assignee),
         workspace_scope=scope,
+        department=fields.pop("department", "tech"),
         submission=submission_of(7, [(v, 901 + at) for at, v in enumerate(verdicts)]),
         **fields,
     )
@@ -596,11 +597,13 @@ class TestReaderOf:
             (BACKEND, IT, IT), (FRONTEND, PM, PM), (RESEARCH, PM, PM), (IT, CEO, CEO),
             (QA, PM, IT), (QA, CEO, IT), (BACKEND, CEO, IT), (IT, HR, HR),
         ):  # fmt: skip
-            assert rules.reader_of(agent(issuer), agent(sender), POLICY) == agent(reader)
-        assert rules.reader_of(BOARD_PARTY, agent(CEO), POLICY) is BOARD_PARTY
+            given = a_contract(issuer=issuer)
+            assert rules.reader_of(given, agent(sender), POLICY) == agent(reader)
+        given = a_contract(issuer=BOARD)
+        assert rules.reader_of(given, agent(CEO), POLICY) is BOARD_PARTY
 
     def test_is_the_superior_where_the_issuer_is_gone(self):
-        gone = replace(agent(PM), active=False)
+        gone = replace(a_contract(), issuer=replace(agent(PM), active=False))
         assert rules.reader_of(gone, agent(FRONTEND), POLICY) == agent(IT)
 
 

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from core.decision import Allow, Code, Deny
 from documents import rules
 from documents.rules import TimeSpan
+from orgchart.policy.parties import BOARD_PARTY
 from orgchart.policy.paths import normal_path
 from orgchart.policy.vocabulary import Visibility
 from tests.oracle.reading import compiled_nexus
@@ -252,7 +253,7 @@ class TestTheDepartment:
         own, given = (rules.department_of(agent, nexus) for agent in (qa, manager))
         assert own != given
         assert rules.department_to_file_in(qa, manager, nexus) == given
-        assert rules.department_to_file_in(qa, None, nexus) == own
+        assert rules.department_to_file_in(qa, BOARD_PARTY, nexus) == own
         assert rules.department_to_file_in(manager, ceo, nexus) == given
 
     def test_is_a_folder_that_a_role_writes_and_no_file(self, nexus):

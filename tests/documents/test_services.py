@@ -13,9 +13,11 @@ from core.decision import Code, Denied
 from documents import files, services
 from documents.models import Document, DocumentKind
 from documents.reports import ReportFilter, read_report, read_reports
+from documents.rules import department_to_file_in
 from documents.rules import parse_date_range as span
 from documents.tree import SafeTree
 from ledger.models import Event
+from orgchart.policy.parties import BOARD_PARTY
 from tests.documents.world import NOW, caller_of, found
 
 
@@ -26,13 +28,14 @@ def note(caller, title="A decision", content="We hire.", *, for_board=False, now
 
 
 def filed(caller, title="Week 7", *, report_type="status", reader="", now=NOW, body="All well."):
+    issuer = caller.policy.agents.get(reader, BOARD_PARTY)
     with transaction.atomic():
         return services.file_report(
             caller=caller,
             title=title,
             body=body,
             report_type=report_type,
-            reader=caller.policy.agents.get(reader),
+            department=department_to_file_in(caller.agent, issuer, caller.policy),
             contract_ref="CON-1",
             now=now,
         )

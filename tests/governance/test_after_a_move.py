@@ -94,8 +94,8 @@ class TestAReportToTheTopAgent:
     """The top agent has no department (Spec: files 13): HR reads no technical report by it."""
 
     @pytest.fixture
-    def path(self, company):
-        """IT left, the CEO took its contract over, and Bob reports on it."""
+    def contract(self, company):
+        """IT left, and the CEO took its contract with Bob over."""
         number = call(company, "it_manager", "create_contract", to="bob", title="W", body="Do it.")
         number = number["contract_id"]
         call(company, "bob", "accept_contract", contract_id=number)
@@ -104,9 +104,17 @@ class TestAReportToTheTopAgent:
         going = call(company, "ceo", "generate_contract", changes=leave, **order)["contract_id"]
         call(company, "hr_manager", "accept_contract", contract_id=going)
         call(company, "hr_manager", "deactivate_agent", agent="it_manager", reason="It is done.")
-        report = {"contract_id": number, "kind": "progress", "title": "R", "body": DETAILS}
+        return number
+
+    @pytest.fixture
+    def path(self, company, contract):
+        return self.reported(company, contract, "progress")
+
+    @staticmethod
+    def reported(company, contract, kind):
+        report = {"contract_id": contract, "kind": kind, "title": "R", "body": DETAILS}
         call(company, "bob", "submit_report", **report)
-        return call(company, "ceo", "read_reports", department="tech")["reports"][0]["path"]
+        return call(company, "ceo", "read_reports")["reports"][0]["path"]
 
     def test_is_not_attached_for_who_is_denied_its_folder(self, company, path):
         mail = {"to": "hr_manager", "type": "info", "subject": "s", "body": "b"}
@@ -116,6 +124,14 @@ class TestAReportToTheTopAgent:
     def test_goes_to_no_one_who_is_denied_its_folder_with_a_move(self, company, path):
         call(company, "hr_manager", "update_org_chart", changes=[MOVE], reason="It is needed.")
         assert call(company, "hr_manager", "read_reports")["reports"] == []
+
+    def test_is_filed_after_a_move_where_the_work_was_given(self, company, contract):
+        call(company, "hr_manager", "update_org_chart", changes=[MOVE], reason="It is needed.")
+        path = self.reported(company, contract, "completion")
+        assert path.startswith("reports/tech/")
+        assert call(company, "hr_manager", "read_reports")["reports"] == []
+        inbox = call(company, "hr_manager", "read_inbox", status="all")["mails"]
+        assert "bob" not in [mail["from"] for mail in inbox]
 
 
 class TestWhoMakesCode:

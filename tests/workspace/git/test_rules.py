@@ -33,7 +33,7 @@ def contract(state=ContractState.REVIEW, **fields):
     return ContractFacts(
         id="CON-1", kind=ContractKind.WORK, state=state, version=1,
         issuer=SimpleNamespace(id=2, handle="it"), assignee=BACKEND, assigned_branch="feat/x",
-        **fields,
+        department="tech", **fields,
     )  # fmt: skip
 
 
