@@ -32,7 +32,7 @@ from core.permissions import Deed, PeopleGroup
 from ledger.models import Event
 from nexus_site.console.group_rights import rights_of
 from orgchart.keys import issue_key
-from orgchart.models import Organisation
+from orgchart.models import Organisation, ToolOverride
 from tests.admin.places import change_page, list_page, page_of
 from tests.admin.rows import fill
 from tests.browser.day import day_of, vandalise
@@ -380,6 +380,17 @@ class TestRights:
             assert hr.get(page).status_code == 403
             assert observer.get(page).status_code == 200
         assert hr.get(reverse("admin:toolbox_session_changelist")).status_code == 200
+
+    def test_hr_reads_no_reason_that_an_agent_gave(self, company, hr, observer):
+        """Spec: people 52."""
+        taken = {"agent": "backend_worker", "tool": "run_test", "modes": [], "reason": "SECRET"}
+        assert company.call("it_manager", "manage_tools", action="tighten", **taken).code == "OK"
+        page = page_of(ToolOverride.objects.get(), "history")
+        assert ["SECRET" in each.get(page).content.decode() for each in (hr, observer)] == [
+            False,
+            True,
+        ]
+        assert "it_manager" in hr.get(page).content.decode(), "who did it, and what, is shown"
 
     def test_hr_is_given_nothing_about_people(self, groups):
         names = {p.content_type.app_label for p in groups[PeopleGroup.HR].permissions.all()}
