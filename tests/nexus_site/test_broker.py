@@ -139,6 +139,14 @@ class TestServe:
         wait_until(lambda: not client.llen("celery") and not client.exists("unacked"))
         assert status_of(pid) is None
 
+    @pytest.mark.parametrize("message", UNREADABLE.values(), ids=UNREADABLE)
+    def test_carries_no_flood_that_keeps_the_worker_from_its_jobs(self, work, message):
+        client, pid = work
+        begun = time.monotonic()
+        client.lpush("celery", *[message] * 300, envelope(FORGED))
+        wait_until(lambda: not client.llen("celery"))
+        assert (status_of(pid), time.monotonic() - begun < 10) == (None, True)
+
     def test_lets_only_its_owner_in(self, serve, tmp_path):
         serve()
         folder = tmp_path / "broker"
