@@ -32,6 +32,7 @@ from nexus_site.serving.waitable import WaitableCall, can_wait  # noqa: E402
 from toolbox import quotas  # noqa: E402
 from toolbox.faces.hosts import status_of_foreign  # noqa: E402
 from toolbox.faces.responses import error_response  # noqa: E402
+from toolbox.faces.threads import THREADS, start_threads  # noqa: E402
 
 # Faces that wait. Each module offers `application(scope, receive, send)`, and `lifespan()`, an
 # asynchronous context manager, if something of it must live as long as the process.
@@ -203,15 +204,21 @@ class Site:
 
     @asynccontextmanager
     async def lifespan(self) -> AsyncIterator[None]:
-        """Enter every face's lifespan, once each."""
+        """Start the threads, and enter every face's lifespan, once each.
+
+        Raises RuntimeError where the system starts none: this process cannot serve.
+        """
+        own = (self.threads, self.people_threads, self.strangers_threads)
+        pools = (*own, *self.health_threads.values())
+        for threads in (*pools, THREADS):
+            start_threads(threads)
         async with AsyncExitStack() as stack:
             for face in dict.fromkeys(self.faces.values()):
                 lifespan: Any = getattr(face, "lifespan", None)
                 if lifespan is not None:
                     await stack.enter_async_context(lifespan())
             yield
-        pools = (self.threads, self.people_threads, self.strangers_threads)
-        for threads in (*pools, *self.health_threads.values()):
+        for threads in pools:
             threads.shutdown(wait=False, cancel_futures=True)
 
 

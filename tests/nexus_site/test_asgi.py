@@ -4,7 +4,7 @@ import json
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from ipaddress import ip_network
-from threading import Event
+from threading import Event, Thread
 from types import ModuleType, SimpleNamespace
 
 import pytest
@@ -112,6 +112,33 @@ class TestRouting:
 
         site = asgi.Site(threads, faces={("*", "/mcp"): SimpleNamespace(application=face)})
         assert talk(site, request("/mcp", "POST"), BODY) == [{"face": "/mcp"}]
+
+    @pytest.mark.parametrize("path", ["/healthz", "/nowhere", "/api/v1/me"])
+    def test_answers_though_the_system_starts_no_thread_any_more(self, threads, path, monkeypatch):
+        """As where other programs of this user took all that there may be."""
+        site = asgi.Site(threads, faces={})
+
+        def refuse(thread):
+            raise RuntimeError("can't start new thread")
+
+        async def ask():
+            async with site.lifespan():
+                monkeypatch.setattr(Thread, "start", refuse)
+                return [await self.status(site, path) for _ in range(3)]
+
+        assert set(run_loop(ask())) <= {200, 401, 404}
+
+    async def status(self, site, path):
+        sent = []
+
+        async def receive():
+            return BODY
+
+        async def send(message):
+            sent.append(message)
+
+        await site(request(path), receive, send)
+        return sent[0]["status"]
 
     def test_closes_a_websocket(self, threads):
         site = asgi.Site(threads)

@@ -6,6 +6,7 @@ import asyncio
 import uuid
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from threading import Barrier
 from typing import Any, TypeVar
 
 from django.conf import settings
@@ -21,7 +22,17 @@ from toolbox.caller import Caller
 T = TypeVar("T")
 Credentials = dict[str, Any]
 
+PATIENCE = 10.0
+"""Seconds in which the system starts the threads of a pool, or fails to."""
 THREADS = ThreadPoolExecutor(settings.WEB_THREADS, thread_name_prefix="face")
+
+
+def start_threads(pool: ThreadPoolExecutor) -> None:
+    """Start every thread of a pool: when one is needed, the system may have none left."""
+    count = pool._max_workers  # noqa: SLF001  what it was made with
+    together = Barrier(count)
+    for waiting in [pool.submit(together.wait, PATIENCE) for _ in range(count)]:
+        waiting.result()
 
 
 async def in_thread(work: Callable[[], T]) -> T:
