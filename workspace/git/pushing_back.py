@@ -17,7 +17,7 @@ from orgchart.organisation_settings import merged
 from workspace.git.foreign_repository import environment_for, other_side
 from workspace.git.importing import IMPORT_SECONDS
 from workspace.git.models import MoveKind, Repository
-from workspace.git.repositories import bare_of, branch_row, lock
+from workspace.git.repositories import bare_of, branch_row, lock, require_folder
 from workspace.git.running import GitFailed, run_git
 
 AFTER_MERGE = "after_merge"
@@ -31,10 +31,12 @@ def push_back(*, repository_id: int, reason: str, caller: Actor, now: datetime) 
     No transaction is open meanwhile (Spec: hands 30). Where the process ends in between, the next
     push finds the commit there already, and records it.
     Raises Denied NOT_YOURS for a person without the right, INVALID_PARAMS without a reason,
-    INVALID_TRANSITION for a repository that was not imported or whose source moved on.
+    INVALID_TRANSITION for a repository that was not imported or whose source moved on,
+    DRIVER_UNAVAILABLE where its folder is gone.
     """
     require_deed(caller, Deed.PUSH_BACK, reason=reason)
     repository = Repository.objects.select_related("organisation").get(id=repository_id)
+    require_folder(repository.organisation)
     with transaction.atomic():
         lock("repository", repository_id)
         main = branch_row(repository, repository.main)

@@ -70,6 +70,12 @@ def ensure_repository(*, organisation: Organisation, caller: Actor, now: datetim
             found = _insert_once(organisation, fresh, caller, now)
         _take(organisation, fresh)
     put_in_place(found)
+    require_folder(organisation)
+    return found
+
+
+def require_folder(organisation: Organisation) -> None:
+    """Raise Denied DRIVER_UNAVAILABLE where the folder of the repository is gone."""
     if not bare_of(organisation).folder.is_dir():
         raise refuse(
             Code.DRIVER_UNAVAILABLE,
@@ -78,7 +84,6 @@ def ensure_repository(*, organisation: Organisation, caller: Actor, now: datetim
             rule="the repository is on this machine",
             driver="git repository",
         )
-    return found
 
 
 def _insert_once(

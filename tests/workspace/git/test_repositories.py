@@ -410,6 +410,13 @@ class TestARepositoryWhoseFolderIsGone:
         next_one.refresh_from_db()
         assert next_one.pushed_back == next_one.branches.get().commit
 
+    def test_is_named_to_a_person_who_pushes_it_back(self, next_one, nexus):
+        row = Repository.objects.get(organisation=nexus.organisation)
+        with pytest.raises(Denied, match="the folder of the repository of nexus is missing"):
+            push_back(
+                repository_id=row.id, reason="x", now=timezone.now(), caller=nexus.person("Board")
+            )
+
     def test_keeps_no_other_from_being_packed(self, next_one, monkeypatch):
         def vanished(place):
             raise FileNotFoundError(place)
