@@ -8,17 +8,21 @@ import pytest
 from django.apps import apps
 from django.conf import settings
 from django.contrib.auth.models import User
-from django.db import connection
+from django.db import IntegrityError, connection
 from django.db.migrations.loader import MigrationLoader
 from django.db.models.signals import class_prepared
 from django.utils import timezone
 
 from contracts.approvals.deployments import approve_deployment
+from core.actions import Action
+from core.events import Event
 from governance.models import CaseOfficer
+from ledger.services import record_alone
 from nexus_site.management.commands.migrate import WholeExecutor
 from orgchart.people.passwords import give_password, known_to
 from tests.company import load_company
 from tests.governance.cases.world import Play
+from tests.ledger.world import tamper
 from workspace.models import Deployment, ImageBuild, WebUse
 
 OURS = [
@@ -112,6 +116,19 @@ class TestTheLastOfEachRoom:
             assert after[table] == before[table], table
         for table in meanwhile.keys() - kept:
             assert len(after[table]) == len(before[table]), f"{table} lost rows"
+
+
+@pytest.mark.slow
+@pytest.mark.django_db(transaction=True)
+class TestTheCalendarOfTheLedger:
+    def test_begins_though_a_time_outside_of_it_is_there(self):
+        """Nobody can take such an event away again, and `ledger verify` finds it."""
+        migrate(("ledger", "0004_stream_by_era"))
+        record_alone(Event(action=Action.KEY_ISSUED, actor="system:x", at=timezone.now()))
+        tamper("UPDATE ledger_event SET at = 'infinity'")
+        migrate(*MigrationLoader(connection).graph.leaf_nodes())
+        with pytest.raises(IntegrityError, match="in_the_calendar"):
+            tamper("UPDATE ledger_event SET at = '-infinity'")
 
 
 @pytest.mark.slow
