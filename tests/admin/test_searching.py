@@ -19,7 +19,7 @@ from ledger.searching import find_events
 from ledger.verification import VerificationReport
 from mailroom.models import Mail, MailRejection
 from orgchart.keys import issue_key
-from orgchart.models import ApiKey
+from orgchart.models import ApiKey, Membership
 from tests.admin.places import list_page
 from tests.browser.day import day_of
 
@@ -214,6 +214,16 @@ class TestVerify:
         html = observer.post(page).content.decode()
         assert said in html
         assert ("1,200 sealed events" in html) is (finding is None)
+
+    def test_counts_what_all_do_for_members_of_every_organisation_only(
+        self, observer, company, monkeypatch
+    ):
+        report = VerificationReport(seals=3, events=1200, unsealed=4, finding=None)
+        monkeypatch.setattr(verifying, "verify_ledger", lambda trusted, now: report)
+        Membership.objects.update(organisation=company.organisation)
+        html = observer.post("/admin/ledger/event/verify/").content.decode()
+        assert "All sealed events are as they were sealed." in html
+        assert "1,200" not in html
 
     def test_is_for_who_may_read_the_ledger(self, hr, company):
         assert hr.post("/admin/ledger/event/verify/").status_code == 403
