@@ -109,15 +109,16 @@ def _line(value: Any) -> str:
 
 
 def url(value: Any) -> str:
-    """An address of the web, or none."""
+    """An address of the web, or none: everybody who sees the organisation reads it."""
     text = _line(value)
     try:
         parts = urlsplit(text)
         whole = parts.scheme in ("http", "https") and bool(parts.hostname) and " " not in text
+        whole = whole and "@" not in parts.netloc
     except ValueError:
         whole = False
     if text and not whole:
-        raise BadSetting("must be an http or https address, or empty")
+        raise BadSetting("must be an http or https address without a password, or empty")
     return text
 
 

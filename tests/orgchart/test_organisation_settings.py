@@ -77,6 +77,8 @@ def test_takes(name, given, held):
         ("board_webhook", "ftp://board.example"),
         ("board_webhook", "javascript:alert(1)"),
         ("board_webhook", "https://"),
+        ("board_webhook", "https://user:word@board.example/hook"),
+        ("board_webhook", "https://token@board.example/hook"),
         ("board_webhook", "http://[::1"),
         ("board_webhook", "https://a b"),
         ("board_webhook", "https://a\nHost: b"),
