@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from core.decision import Allow, Decision, Deny, require
-from core.events import DenialFields, EventFields, EventOutcome
+from core.events import DenialFields, EventFields, EventOutcome, without_keys
 
 
 class Actor(Protocol):
@@ -108,6 +108,6 @@ def denial(deny: Deny, **details: Any) -> DenialFields:
     return {
         "decision": EventOutcome.DENY,
         "code": deny.code.value,
-        "reason": deny.message,
+        "reason": without_keys(deny.message),
         "details": {"rule": deny.rule, "next_action": deny.next_action, **details},
     }

@@ -6,7 +6,7 @@ from datetime import datetime
 
 from core.actors import System
 from core.decision import Code, Denied, Deny
-from core.events import Event, text
+from core.events import Event, text, without_keys
 from ledger import sql as ledger_sql
 from mailroom.delivery import (
     SYSTEM_ROUTE,
@@ -48,12 +48,12 @@ def insert_rejection(
     *, deny: Deny, event: Event, caller: Caller, to: str, mail_type: str, now: datetime
 ) -> None:
     """Insert rejection, event, and the system mail that the code asks for: all three or none."""
-    reader, name = _reader(deny.code, caller), text(to, 64)
-    recipient = reader or caller.agent
+    reader, name = _reader(deny.code, caller), text(without_keys(to), 64)
+    recipient, message = reader or caller.agent, without_keys(deny.message)
     mail = build_system_mail(
         recipient=recipient,
         subject=_subject(deny.code, caller, name),
-        body=f"{deny.message}\n\n{_next_step(deny, caller, recipient)}",
+        body=f"{message}\n\n{_next_step(deny, caller, recipient)}",
         quotes=[caller.agent.id],
     )
     system = System(name="mailroom", organisation_id=caller.organisation_id)
@@ -61,9 +61,9 @@ def insert_rejection(
         "r_organisation": caller.organisation_id,
         "r_from": caller.handle,
         "r_to": name,
-        "r_type": text(mail_type, 32),
+        "r_type": text(without_keys(mail_type), 32),
         "r_code": deny.code.value,
-        "r_reason": deny.message,
+        "r_reason": message,
         "r_at": now,
         "r_notify": reader is not None,
     }

@@ -5,6 +5,7 @@ from typing import Any
 
 import structlog
 
+from core.events import without_keys
 from core.terminal import printable_lines
 
 SHARED: list[Any] = [
@@ -18,7 +19,7 @@ SHARED: list[Any] = [
 
 def _for_terminal(_logger: Any, _method: str, line: str) -> str:
     """A line may quote what a stranger sent, and so may the traceback below it."""
-    return printable_lines(line)
+    return printable_lines(without_keys(line))
 
 
 def configure(*, level: str, as_json: bool) -> None:

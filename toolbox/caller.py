@@ -14,7 +14,7 @@ from django.utils import timezone
 from pydantic_core import to_json
 
 from core.decision import Allow, Decision, require
-from core.events import EventFields
+from core.events import EventFields, without_keys
 from orgchart.models import Agent as AgentRow
 from orgchart.pauses.rules import PauseFacts
 from orgchart.policy.compiled import Agent, Policy, Role
@@ -78,9 +78,11 @@ class Caller:
         """This caller at the beginning of a call; the ledger keeps a digest of its arguments."""
         content = to_json(params)
         digest = hashlib.sha256(content).hexdigest()
-        return replace(
-            self, tool=tool[:64], args_digest=digest, args_size=len(content), allowed_by=[]
-        )
+        return replace(self.at(tool), args_digest=digest, args_size=len(content), allowed_by=[])
+
+    def at(self, tool: str) -> Caller:
+        """This caller with the name of what it calls, which may be no tool at all."""
+        return replace(self, tool=without_keys(tool)[:64])
 
     def under(self, policy: Policy) -> Caller:
         """This caller under a newer policy, which may give its agent another place."""

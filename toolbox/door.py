@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from contextlib import nullcontext
-from dataclasses import replace
 from datetime import datetime
 from functools import partial
 from typing import Any
@@ -165,7 +164,7 @@ def refuse_call(caller: Caller, name: str, refusal: Denied, *, now: datetime) ->
     """Answer a call whose parameters could not even be read; recorded like any refusal."""
     if caller.pause is not None:
         refusal = Denied(caller.pause.refusal)
-    return record_refusal(replace(caller, tool=name[:64]), refusal, now=now)
+    return record_refusal(caller.at(name), refusal, now=now)
 
 
 def refuse_paused(caller: Caller, name: str, *, now: datetime) -> Answer | None:

@@ -13,6 +13,7 @@ from django.db import connection
 from pydantic_core import from_json, to_json
 
 from core.decision import Code, refuse
+from core.events import without_keys
 from toolbox.caller import Caller
 from toolbox.models import IdempotencyRecord
 from toolbox.quotas import charge_answer
@@ -77,7 +78,11 @@ def _is_read_only(name: str) -> bool:
 
 def is_usable(key: str) -> bool:
     """Whether a text can be an idempotency key at all."""
-    return len(key) <= MAX_KEY and re.fullmatch(KEY_PATTERN, key) is not None
+    return (
+        len(key) <= MAX_KEY
+        and re.fullmatch(KEY_PATTERN, key) is not None
+        and without_keys(key) == key
+    )
 
 
 def begin(
@@ -93,7 +98,7 @@ def begin(
     if not is_usable(key):
         raise refuse(
             Code.INVALID_PARAMS,
-            f"Idempotency-Key must have 1 to {MAX_KEY} printable ASCII characters",
+            f"Idempotency-Key must have 1 to {MAX_KEY} printable ASCII characters, and no API key",
             "send a shorter key, a UUID for instance",
             rule="idempotency key",
         )

@@ -35,6 +35,11 @@ class TestALine:
         assert said.getvalue().count("\n") == 1
         assert said.getvalue().strip().isprintable()
 
+    def test_holds_no_key(self, said):
+        structlog.get_logger("nexus").warning("call_failed", path="/nxs_" + "k" * 43)
+        assert f"/nxs_{'k' * 8}…" in said.getvalue()
+        assert "k" * 9 not in said.getvalue()
+
     def test_of_a_fault_is_printable(self, said):
         try:
             fail()

@@ -201,6 +201,23 @@ class TestKeys:
         assert key.encode() not in bytes(stored.digest)
         assert len(bytes(stored.digest)) == 32
 
+    def test_are_kept_of_no_refused_call(self, nexus):
+        """A client that puts its key in a wrong place shows it to nobody who reads the ledger."""
+        key = nexus.key("qa_worker")
+        for name in (key, f"Bearer {key}"):
+            assert nexus.call("qa_worker", name).code == "UNKNOWN_TOOL"
+            nexus.post("/api/v1/explain", {"tool": name}, "qa_worker")
+        nexus.post(f"/api/v1/tools/{key}", ["no object"], "qa_worker")
+        nexus.call("qa_worker", "read_inbox", {"X-Nexus-Session": key})
+        nexus.call("qa_worker", "send_mail", {"Idempotency-Key": key}, **MAIL)
+        nexus.call("qa_worker", "send_mail", **{**MAIL, "to": key})
+        nexus.call("qa_worker", "send_mail", **{**MAIL, "type": key})
+        nexus.call("qa_worker", "read_inbox", **{key: 1})
+        kept = [*Event.objects.values(), *MailRejection.objects.values()]
+        kept += [*Mail.objects.values(), *IdempotencyRecord.objects.values()]
+        assert key[:16] not in str(kept)
+        assert str(kept).count(f"{key[:12]}…") > 8
+
     def test_say_who_calls_whatever_else_says_otherwise(self, nexus):
         headers = {"X-Agent": "ceo", "X-Nexus-Agent": "ceo", "X-Organisation": "dev-team"}
         me = nexus.get("/api/v1/me?agent=ceo", "qa_worker", headers).body
