@@ -28,6 +28,7 @@ from nexus_site.run import roles
 from nexus_site.run.archives import is_empty, pack, unpacked
 from nexus_site.run.postgres import Cluster, all_binaries, locked
 from nexus_site.run.shim import end_with_parent
+from nexus_site.run.versions import later_migrations
 
 DATABASE, TREE, MANIFEST = "database.dump", "company.tar", "manifest.json"
 BEGUN = "restore.begun"
@@ -164,6 +165,7 @@ def restore(folder: Path, *, keys: Path | None) -> Manifest:
 
 def _restore(folder: Path, *, keys: Path | None) -> Manifest:
     manifest = read_manifest(folder)
+    _require_version(folder)
     root, begun = settings.WORKSPACE_ROOT, settings.NEXUS_VAR / BEGUN
     is_filled, name = _has_tables(), digest_of(folder / MANIFEST)
     if is_filled and not (begun.exists() and begun.read_text("ascii") == name):
@@ -186,6 +188,19 @@ def _restore(folder: Path, *, keys: Path | None) -> Manifest:
     roles.grant_serving()
     begun.unlink()
     return manifest
+
+
+def _require_version(folder: Path) -> None:
+    """Raise CannotCopy for a dump that is none of ours, or of a later version than this one."""
+    rows = _run("pg_restore", ["--data-only", "--table=django_migrations", "--file=-"], folder)
+    applied = {(line[1], line[2]) for row in rows.splitlines() if len(line := row.split("\t")) == 4}
+    if not any(room == "ledger" for room, _ in applied):
+        raise CannotCopy(f"{folder / DATABASE} is no database of NEXUS: name another folder")
+    if later := later_migrations(applied):
+        raise CannotCopy(
+            f"{folder} was made by a later version of NEXUS, which has {', '.join(later)}: "
+            "restore it with that version"
+        )
 
 
 def _fill_database(folder: Path) -> None:
@@ -212,6 +227,8 @@ def read_manifest(folder: Path) -> Manifest:
     for path in (folder, *(folder / name for name in (MANIFEST, DATABASE, TREE))):
         if not path.exists():
             continue
+        if path != folder and not path.is_file():
+            raise CannotCopy(f"{folder} is no backup: {path} is no file")
         found = path.stat()
         if found.st_uid not in (0, os.geteuid()) or found.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
             raise CannotCopy(
@@ -249,8 +266,8 @@ def _has_tables() -> bool:
         return bool(connection.introspection.table_names(cursor))
 
 
-def _run(program: str, options: Sequence[str], folder: Path) -> None:
-    """Run one of PostgreSQL's programs on the backup's dump; the password is in no command line.
+def _run(program: str, options: Sequence[str], folder: Path) -> str:
+    """What one of PostgreSQL's programs says of the backup's dump; no command line has a password.
 
     It ends with this process: what goes on alone would fill a database that has no files.
     """
@@ -267,6 +284,7 @@ def _run(program: str, options: Sequence[str], folder: Path) -> None:
     )
     if done.returncode != 0:
         raise CannotCopy(f"{program} failed: {done.stderr.strip()[-2000:]}")
+    return done.stdout
 
 
 def _program(name: str) -> str:

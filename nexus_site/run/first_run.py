@@ -21,6 +21,7 @@ from core.permissions import PeopleGroup
 from ledger.keys import HEAD, known_head
 from nexus_site.console.group_rights import are_granted
 from nexus_site.run import roles
+from nexus_site.run.versions import later_migrations
 from orgchart.keys import issue_key
 from orgchart.models import Agent, Organisation
 from orgchart.packs import load_pack
@@ -47,12 +48,24 @@ class DatabaseGone(Exception):
         )
 
 
+class DatabaseOfLaterVersion(Exception):
+    """A later version migrated the database: this one does not know all of its tables."""
+
+    def __init__(self, migrations: Iterable[str]) -> None:
+        super().__init__(
+            f"The database is of a later version of NEXUS, which has {', '.join(migrations)}. "
+            "Start that version, or undo these migrations with it (`manage.py migrate`)"
+        )
+
+
 def migrate() -> bool:
     """Bring the tables and people's rights up to date; say whether there was anything to do.
 
-    Raises DatabaseGone. Spec: clocks 13.
+    Raises DatabaseGone, DatabaseOfLaterVersion. Spec: clocks 13.
     """
     executor = MigrationExecutor(connection)
+    if later := later_migrations(executor.loader.applied_migrations):
+        raise DatabaseOfLaterVersion(later)
     if not executor.loader.applied_migrations and known_head():
         raise DatabaseGone
     due = bool(executor.migration_plan(executor.loader.graph.leaf_nodes())) or not are_granted()

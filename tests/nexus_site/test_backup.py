@@ -19,11 +19,12 @@ from django.conf import Settings
 from django.conf import settings as django_settings
 from django.core.management import CommandError, call_command
 from django.db import connection, connections
+from django.db.migrations.recorder import MigrationRecorder
 from django.utils import timezone
 
 from ledger.sealer import seal_events
 from nexus_site.management.commands import up
-from nexus_site.run import archives, backup, command, safety
+from nexus_site.run import archives, backup, command, first_run, safety
 from nexus_site.run.backup import CannotCopy, back_up, read_manifest
 from nexus_site.run.fork import fork, status_of
 from nexus_site.run.processes import lives
@@ -518,6 +519,50 @@ class TestRefused:
         path.write_text(odd if isinstance(odd, str) else json.dumps(odd))
         with pytest.raises(CannotCopy, match=r"is no backup|has format 2"):
             read_manifest(places / "copy")
+
+    def test_is_a_manifest_that_is_no_file(self, places):
+        back_up(places / "copy", keys=None, now=timezone.now())
+        (places / "copy" / "manifest.json").unlink()
+        os.mkfifo(places / "copy" / "manifest.json")
+        with pytest.raises(CannotCopy, match=r"manifest\.json is no file"):
+            read_manifest(places / "copy")
+
+    def test_is_the_database_of_another_program(self, places, empty):
+        back_up(places / "copy", keys=None, now=timezone.now())
+        with psycopg.connect(**empty) as other:
+            other.execute("CREATE TABLE django_migrations (id int, app text, name text, at text)")
+            other.execute("INSERT INTO django_migrations VALUES (1, 'shop', '0001_initial', '')")
+        dump, owner = places / "copy" / "database.dump", (empty["host"], empty["user"])
+        program = [backup._program("pg_dump"), "--format=custom", f"--file={dump}", RESTORED]
+        subprocess.run([*program, f"--host={owner[0]}", f"--username={owner[1]}"], check=True)
+        with psycopg.connect(**empty) as other:
+            other.execute("DROP TABLE django_migrations")
+        says = json.loads((places / "copy" / "manifest.json").read_text())
+        says["files"]["database.dump"] = backup.digest_of(dump)
+        (places / "copy" / "manifest.json").write_text(json.dumps(says))
+        self.is_refused(places, empty, "is no database of NEXUS")
+
+    def test_is_a_copy_of_a_later_version(self, places, empty):
+        """Its rows would be served by a program that does not know all of their columns."""
+        tomorrow = ("mailroom", "0999_of_tomorrow")
+        recorder = MigrationRecorder(connection)
+        recorder.record_applied(*tomorrow)
+        try:
+            back_up(places / "copy", keys=None, now=timezone.now())
+            with pytest.raises(first_run.DatabaseOfLaterVersion, match=tomorrow[1]):
+                first_run.migrate()
+        finally:
+            recorder.record_unapplied(*tomorrow)
+        self.is_refused(places, empty, "a later version of NEXUS, which has mailroom 0999_of_tom")
+
+    def is_refused(self, places, empty, why):
+        done = manage(places, empty, "restore", places / "copy")
+        assert (done.returncode, done.stderr.startswith("CommandError: ")) == (1, True)
+        assert why in done.stderr
+        with psycopg.connect(**empty) as copy:
+            assert not copy.execute(
+                "SELECT 1 FROM pg_tables WHERE schemaname = 'public'"
+            ).fetchone()
 
     def test_is_a_company_tree_with_files(self, places, empty):
         back_up(places / "copy", keys=None, now=timezone.now())

@@ -6,6 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
+from django.db import connection
+from django.db.migrations.executor import MigrationExecutor
 
 from core.terminal import printable_lines
 from ledger import keys
@@ -42,6 +44,9 @@ class Command(BaseCommand):
             manifest = restore(options["folder"], keys=options["keys"])
         except (CannotCopy, PostgresUnavailable, OSError) as problem:
             raise CommandError(printable_lines(str(problem))) from None
+        executor = MigrationExecutor(connection)
+        if executor.migration_plan(executor.loader.graph.leaf_nodes()):
+            self.stdout.write("It is of an earlier version: the next start migrates it.")
         self._require_last_seal(manifest)
         try:
             report = verify_ledger(trusted=keys.trusted(), now=datetime.fromisoformat(manifest.at))
