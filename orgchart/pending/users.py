@@ -195,6 +195,7 @@ def _propose(
 ) -> PendingChange:
     names: dict[int | None, str] = {EVERY: "every organisation"}
     names.update(Organisation.objects.values_list("id", "name"))
+    added = rules.rights_added(before, after)
     row = PendingChange.objects.create(
         boards=sorted(asked),
         subject=f"user {user.get_username()}",
@@ -203,20 +204,22 @@ def _propose(
             "key": user.pk,
             "values": {"before": before.stored(), "after": after.stored()},
         },
-        allowed=_sentences(user, rules.rights_added(before, after), names),
+        allowed=_sentences(user, added, names),
         forbidden=_sentences(user, rules.rights_added(after, before), names),
         policy_version=0,
         proposed_by=who.username,
         proposer_known_to=sorted(who_may_act_as(who.username)),
         proposed_at=now,
     )
-    record(
-        Action.CHANGE_PROPOSED,
-        by=who.on(row.boards[0]),
-        at=now,
-        subject=SUBJECT.format(row.pk),
-        details={"change": row.subject, "allowed": row.allowed[:20]},
-    )
+    for board in row.boards:  # who reads its ledger may know no other organisation
+        here = frozenset(right for right in added if right[1] in (board, EVERY))
+        record(
+            Action.CHANGE_PROPOSED,
+            by=who.on(board),
+            at=now,
+            subject=SUBJECT.format(row.pk),
+            details={"change": row.subject, "allowed": _sentences(user, here, names)[:20]},
+        )
     return row
 
 

@@ -558,6 +558,18 @@ class TestTheBoardsOfOrganisations:
         for name, seen in (("bob", 0), ("cyd", 0), ("dan", 1)):
             rows = PendingChange.objects.seen_by(signed_in_as(name).organisations)
             assert rows.count() == seen, name
+
+    def test_name_no_other_organisation_to_who_reads_the_ledger_of_theirs(
+        self, ada, member, company, other
+    ):
+        member("dan", BOARD, company.organisation, other)
+        hans = member("hans", None, company.organisation)
+        self.asked(ada, hans, HR, company.organisation, other)
+        events = Event.objects.filter(action="change.proposed")
+        assert {each.organisation_id: each.details["allowed"] for each in events} == {
+            one.id: [f"hans: HR in {one.name}", f"hans: staff in {one.name}"]
+            for one in (company.organisation, other)
+        }
         with pytest.raises(Denied):
             self.confirmed(row, "bob")
         self.confirmed(row, dan.username)
