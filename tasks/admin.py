@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from django.contrib import admin
@@ -26,7 +27,14 @@ from tasks.insight.measures_page import measures_page
 from tasks.intake.feedback_admin import FeedbackAdmin
 from tasks.models import Task
 from tasks.pages.board import board_page, move_task
-from tasks.pages.task import APPROVE, COMMENT, RELEASE, WITHDRAW, task_context
+from tasks.pages.task import (
+    APPROVE,
+    COMMENT,
+    DISCUSSION,
+    RELEASE,
+    WITHDRAW,
+    task_context,
+)
 from tasks.store import number_of
 
 __all__ = ["FeedbackAdmin", "TaskAdmin"]
@@ -65,6 +73,9 @@ class TaskAdmin(ActingAdmin):
         ),
     )
     related = ("organisation", "owner")
+    seen_with: Mapping[str, str] = dict.fromkeys(
+        ("description", "active_form", "metadata", "text_writers"), DISCUSSION
+    )
     list_display = (
         "headline",
         "status_label",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from django.contrib.admin.options import IncorrectLookupParameters
@@ -45,6 +45,8 @@ class ExportingAdmin:
     list_before_template = "admin/nexus/list_tools.html"
     in_other_words: Sequence[str] = ()
     """Columns of the table that pages show by a method; a file has them as they are."""
+    seen_with: Mapping[str, str] = {}
+    """Columns that the row's own page shows only with a permission: their names, and which."""
     export_actions: Sequence[tuple[Text, str]] = ()
     """More buttons of the export page: what each says, and the name of its page."""
 
@@ -98,6 +100,7 @@ class ExportingAdmin:
         shown = {*page.get_list_display(request), *flatten(page.get_fields(request))}
         shown |= {*self.in_other_words}
         hidden = set(page.get_exclude(request) or ())
+        hidden |= {name for name, right in self.seen_with.items() if not _has(request, right)}
         return [
             field
             for field in page.opts.concrete_fields
@@ -127,6 +130,10 @@ class ExportingAdmin:
         response.headers["Content-Disposition"] = f'attachment; filename="{name}"'
         response.headers["Cache-Control"] = "no-store"
         return response
+
+
+def _has(request: HttpRequest, right: str) -> bool:
+    return bool(request.user.has_perm(right))
 
 
 def _pages(rows: QuerySet[Any], fields: Sequence[Field[Any, Any]]) -> Iterator[list[Any]]:

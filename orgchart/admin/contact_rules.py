@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from django.contrib import admin
@@ -164,6 +165,7 @@ class ToolRestrictionAdmin(EditAdmin):
     )
 
     in_other_words = ("set_by",)
+    seen_with: Mapping[str, str] = {"reason": "ledger.view_event"}
     setter = actor_column("set_by", _("set by"))
 
     def subject_of(self, row: ToolOverride) -> str:

@@ -392,6 +392,19 @@ class TestRights:
         ]
         assert "it_manager" in hr.get(page).content.decode(), "who did it, and what, is shown"
 
+    @pytest.mark.parametrize("kind", ["csv", "json"])
+    def test_hr_exports_nothing_that_it_does_not_see(self, company, hr, observer, kind):
+        """Spec: people 52."""
+        taken = {"agent": "backend_worker", "tool": "run_test", "modes": [], "reason": "SECRET"}
+        assert company.call("it_manager", "manage_tools", action="tighten", **taken).code == "OK"
+        texts = {"description": "SECRET", "activeForm": "SECRET", "metadata": {"SECRET": "SECRET"}}
+        assert company.call("it_manager", "task_create", subject="Seen", **texts).code == "OK"
+        for table, seen in (("tasks_task", "Seen"), ("orgchart_tooloverride", "run_test")):
+            page = reverse(f"admin:{table}_export")
+            for who, told in ((hr, False), (observer, True)):
+                file = b"".join(who.post(page, {"format": kind}).streaming_content).decode()
+                assert (seen in file, "SECRET" in file) == (True, told)
+
     def test_hr_is_given_nothing_about_people(self, groups):
         names = {p.content_type.app_label for p in groups[PeopleGroup.HR].permissions.all()}
         assert "auth" not in names
