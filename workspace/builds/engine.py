@@ -19,8 +19,11 @@ from urllib.parse import quote
 
 import httpx
 from django.conf import settings
+from pydantic import TypeAdapter, ValidationError
 
 from core.outgoing import FAILURES, Connection, close_after
+from core.terminal import printable_lines
+from workspace.builds import shapes
 from workspace.sandbox.driver import Watch
 
 CONNECT = 5.0
@@ -124,13 +127,13 @@ class Engine:
         """What the engine knows of an image; None if it has none of this name or digest."""
         path = f"/images/{quote(reference, safe=':')}/json"
         found = self.ask("GET", path, missing=None)
-        return None if found is None else _object(found)
+        return None if found is None else _checked(shapes.IMAGE, found)
 
     def container(self, name: str) -> Mapping[str, Any] | None:
         """What the engine knows of a container; None if there is none of this name."""
         path = f"/containers/{quote(name, safe='')}/json"
         found = self.ask("GET", path, missing=None)
-        return None if found is None else _object(found)
+        return None if found is None else _checked(shapes.CONTAINER, found)
 
     def create(self, name: str, config: Mapping[str, Any]) -> str:
         """Create a container and return its id."""
@@ -195,9 +198,10 @@ class _BuildWords:
 
     def _printed(self, line: bytes) -> str:
         word = _line(line)
-        self.problem = str(word.get("error") or "") or self.problem
-        self.image = str((word.get("aux") or {}).get("ID") or "") or self.image
-        return str(word.get("stream") or "")
+        aux = word.get("aux")
+        self.problem = printable_lines(str(word.get("error") or "")) or self.problem
+        self.image = str((isinstance(aux, dict) and aux.get("ID")) or "") or self.image
+        return printable_lines(str(word.get("stream") or ""))
 
 
 def _ask(watch: Watch, pieces: SimpleQueue[bytes]) -> None:
@@ -267,22 +271,22 @@ def _read(response: httpx.Response, take: Take) -> bytes:
     return bytes(body)
 
 
-def _object(found: Any) -> Mapping[str, Any]:
-    if not isinstance(found, dict):
-        raise EngineUnavailable(NOT_ITS_API)
-    return found
+def _checked(shape: TypeAdapter[Any], found: Any) -> Mapping[str, Any]:
+    try:
+        checked: Mapping[str, Any] = shape.validate_python(found)
+    except ValidationError:
+        raise EngineUnavailable(NOT_ITS_API) from None
+    return checked
 
 
 def _id_of(found: Any) -> str:
-    named = _object(found).get("Id")
-    if not named:
-        raise EngineUnavailable(NOT_ITS_API)
-    return str(named)
+    named: str = _checked(shapes.NAMED, found)["Id"]
+    return named
 
 
 def _problem_in(body: bytes) -> str:
     said = _line(body).get("message") or body.decode("utf-8", "replace")
-    return str(said)[:1000]
+    return printable_lines(str(said))[:1000]
 
 
 def _line(line: bytes) -> dict[str, Any]:
@@ -294,10 +298,10 @@ def _line(line: bytes) -> dict[str, Any]:
 
 
 def unframed(body: bytes) -> str:
-    """A container's output without the eight bytes before each piece: stream and length."""
+    """A container's output, printable, without the eight bytes before each piece."""
     said, at = bytearray(), 0
     while body[at : at + 1] in (b"\0", b"\1", b"\2") and body[at + 1 : at + 4] == b"\0\0\0":
         length = int.from_bytes(body[at + 4 : at + 8], "big")
         said += body[at + 8 : at + 8 + length]
         at += 8 + length
-    return bytes(said or body).decode("utf-8", "replace")
+    return printable_lines(bytes(said or body).decode("utf-8", "replace"))

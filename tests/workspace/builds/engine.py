@@ -98,6 +98,8 @@ class Handler(BaseHTTPRequestHandler):
             self._send_pieces(how)
         elif isinstance(how, bytes):
             self._send(200, how)
+        elif isinstance(how, tuple):
+            self._send(*how)
         elif isinstance(how, int):
             self._send(how, {"message": f"trouble {how}"})
 

@@ -85,6 +85,12 @@ class TestABuild:
         assert (row.tool, row.paths, row.exit_status) == ("docker_build", ["docker/api/"], 0)
         assert row.output == said
 
+    @pytest.mark.parametrize("odd", [{"aux": 7}, {"aux": ["x"]}, {"stream": "a\0\ud800"}])
+    def test_reads_over_what_is_no_line_of_a_build(self, devops, engine, folder, odd):
+        engine.image(DIGEST)
+        engine.trouble["POST /build"] = lines(odd, {"aux": {"ID": DIGEST}})
+        assert build(devops).body["result"]["digest"] == DIGEST
+
     @pytest.mark.parametrize("cut", [1, 5, 9])
     def test_puts_lines_together_that_come_apart(self, devops, engine, folder, cut):
         engine.image(DIGEST)

@@ -109,6 +109,21 @@ class TestADeployment:
         assert (row.state, row.settled_at is not None, row.version) == (state, True, 2)
         assert Event.objects.filter(action=f"deployment.{state}").count() == 1
 
+    @pytest.mark.parametrize(
+        "trouble",
+        [
+            {"/logs": b"it said \0 and \xff"},
+            {"/start": (400, {"message": "no such file: a\0b\ud800"})},
+        ],
+        ids=["last words", "a refusal"],
+    )
+    def test_has_an_end_that_no_column_can_hold(self, devops, engine, api, trouble):
+        """What its container prints and what it is called are its image's."""
+        engine.exits = 3
+        engine.trouble = trouble
+        assert deploy(devops).body["result"]["state"] == "failed"
+        assert Deployment.objects.get().state == "failed"
+
     @pytest.mark.parametrize("trouble", ["slow", "drip"])
     def test_ends_in_time(self, devops, engine, api, monkeypatch, trouble):
         monkeypatch.setattr(deployments, "LONGEST", 2.0)

@@ -80,7 +80,9 @@ class TestLookingAgain:
         assert settle(look_again, lost, alice) == "succeeded"
         assert "not its API" in Deployment.objects.get().problem
 
-    @pytest.mark.parametrize("said", [b"7", b"[]"])
+    @pytest.mark.parametrize(
+        "said", [b"7", b"[]", b'{"State": 7}', b'{"State": {"ExitCode": "x"}}']
+    )
     def test_leaves_it_unknown_where_the_engine_says_something_else(
         self, lost, engine, alice, said
     ):

@@ -1,0 +1,67 @@
+"""What is read of an engine's answers, whatever else is in them; pure."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from pydantic import Field, TypeAdapter
+from typing_extensions import TypedDict
+
+
+class Named(TypedDict):
+    """What the engine made or lists."""
+
+    Id: Annotated[str, Field(min_length=1)]
+
+
+class ImageConfig(TypedDict, total=False):
+    """How an image is to be run."""
+
+    User: str | None
+    ExposedPorts: dict[str, Any] | None
+    Labels: dict[str, str] | None
+
+
+class Image(TypedDict, total=False):
+    """An image."""
+
+    Id: str
+    Config: ImageConfig | None
+
+
+class Health(TypedDict, total=False):
+    """What a container's own health check says."""
+
+    Status: str
+
+
+class State(TypedDict, total=False):
+    """Whether a container runs."""
+
+    Running: bool
+    Restarting: bool
+    ExitCode: int
+    Health: Health | None
+
+
+class Network(TypedDict, total=False):
+    """A container's place in a network."""
+
+    IPAddress: str
+
+
+class NetworkSettings(TypedDict, total=False):
+    """A container's networks."""
+
+    Networks: dict[str, Network] | None
+
+
+class Container(TypedDict, total=False):
+    """A container."""
+
+    Id: str
+    State: State | None
+    NetworkSettings: NetworkSettings | None
+
+
+NAMED, IMAGE, CONTAINER = TypeAdapter(Named), TypeAdapter(Image), TypeAdapter(Container)
