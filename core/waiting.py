@@ -14,9 +14,9 @@ from django.core.exceptions import EmptyResultSet
 from django.db import connection
 from django.db.models import IntegerField, Model, QuerySet, Value
 from django.urls import reverse
-from django.utils import timezone
 from django.utils.translation import gettext
 
+from core.database import database_now
 from core.kept import Kept
 from core.labels import Text
 from core.permissions import Deed
@@ -213,7 +213,7 @@ def any_of(groups: Iterable[str]) -> str:
 
 
 def _find_ringing() -> list[tuple[Alarm, Waiting]]:
-    now = timezone.now()
+    now = database_now()
     asked = [(each, each.problem(now)) for each in registered_kinds() if isinstance(each, Alarm)]
     return [(alarm, item) for alarm, item in asked if item is not None]
 

@@ -4,6 +4,7 @@ import re
 from datetime import timedelta
 
 import pytest
+from django.utils import timezone
 
 from core.admin.measures import duration
 from core.database import database_now
@@ -77,4 +78,11 @@ class TestTheSchedule:
         JobRun.objects.all().delete()
         record_runs()
         ringing.forget()
+        assert 'id="scheduler"' not in observer.get("/admin/").content.decode()
+
+    def test_asks_the_database_for_the_time(self, observer, monkeypatch):
+        """A machine that is ahead would ring for jobs and seals that are in time."""
+        record_runs()
+        ahead = timezone.now() + timedelta(minutes=20)
+        monkeypatch.setattr(timezone, "now", lambda: ahead)
         assert 'id="scheduler"' not in observer.get("/admin/").content.decode()

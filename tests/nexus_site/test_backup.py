@@ -5,7 +5,7 @@ import os
 import subprocess
 import sys
 from contextlib import nullcontext, suppress
-from datetime import timedelta
+from datetime import datetime, timedelta
 from io import StringIO
 from pathlib import Path
 from threading import Barrier, BrokenBarrierError, Thread
@@ -241,6 +241,14 @@ class TestABackup:
             "company.tar",
             "manifest.json",
         }
+
+    def test_has_the_time_of_the_database(self, places, monkeypatch):
+        """By the time of a machine that is ahead, what waits for a seal would be called late."""
+        ahead = timezone.now() + timedelta(hours=2)
+        monkeypatch.setattr(timezone, "now", lambda: ahead)
+        call_command("backup", places / "copy", stdout=StringIO())
+        made = datetime.fromisoformat(read_manifest(places / "copy").at)
+        assert timedelta(hours=1) < ahead - made < timedelta(hours=3)
 
     def test_is_private(self, places):
         back_up(places / "copy", keys=places / "keys.tar", now=timezone.now())

@@ -5,8 +5,8 @@ from pathlib import Path
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
-from django.utils import timezone
 
+from core.database import database_now
 from nexus_site.run import roles
 from nexus_site.run.backup import CannotCopy, back_up
 from nexus_site.run.postgres import PostgresUnavailable
@@ -26,7 +26,7 @@ class Command(BaseCommand):
         """Make it and say what it holds."""
         roles.become_owner()
         try:
-            made = back_up(options["folder"], keys=options["keys"], now=timezone.now())
+            made = back_up(options["folder"], keys=options["keys"], now=database_now())
         except (CannotCopy, PostgresUnavailable, OSError) as problem:
             raise CommandError(str(problem)) from None
         reach = f"seal {made.seal[0]}" if made.seal else "no seal yet"
