@@ -8,7 +8,6 @@ from django.urls import reverse
 from django.utils.text import format_lazy
 from django.utils.translation import gettext_lazy as _
 
-from core.database import database_now
 from core.labels import Text
 from core.waiting import Alarm, Choice, Waiting
 from toolbox import scheduler
@@ -27,8 +26,8 @@ def stopped_scheduler(*, now: datetime) -> Text:
     return format_lazy(stopped, seconds=int(seconds))
 
 
-def _scheduler(_now: datetime) -> Waiting | None:
-    problem = stopped_scheduler(now=database_now())
+def _scheduler(now: datetime) -> Waiting | None:
+    problem = stopped_scheduler(now=now)
     if not problem:
         return None
     jobs = reverse("admin:toolbox_jobrun_changelist")
