@@ -1,4 +1,4 @@
-"""Sealing what has surely committed: the only writer of seals."""
+"""Sealing what has surely committed: the only writer of seals. `toolbox.schedule` calls it."""
 
 import logging
 from collections.abc import Iterator, Mapping

@@ -28,7 +28,7 @@ from tests.patience import PATIENCE, over  # noqa: F401  a fixture
 from tests.rows import delete_all, written_by_migrate
 from tests.stream_events import every_event_checked
 from tests.template import template
-from toolbox import authentication, denial_events, rates, wake
+from toolbox import authentication, denial_limits, rates, wake
 from toolbox.quotas import AHEAD
 
 LONG = (
@@ -106,7 +106,7 @@ def forget() -> None:
     translation.deactivate()
     POLICIES.clear()
     authentication._last_recorded.clear()
-    denial_events._last_recorded.clear()
+    denial_limits._last_recorded.clear()
     ringing.forget()
     AHEAD.take_all()
     rates.AHEAD.forget()

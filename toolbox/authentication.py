@@ -28,7 +28,7 @@ from orgchart.policy.vocabulary import ToolMode
 from orgchart.policy_cache import POLICIES, current_policy
 from toolbox import rates
 from toolbox.caller import Caller, CallerSession, Clock
-from toolbox.denial_events import may_record
+from toolbox.denial_limits import may_record
 from toolbox.models import Session
 
 log = structlog.get_logger(__name__)

@@ -20,7 +20,7 @@ from ledger.services import record_alone
 from toolbox import idempotency
 from toolbox.answers import Answer, answer_denial
 from toolbox.caller import Caller
-from toolbox.denial_events import may_record
+from toolbox.denial_limits import may_record
 from toolbox.faults import fault_of
 from toolbox.gate import run
 from toolbox.next_steps import with_usable_step

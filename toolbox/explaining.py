@@ -19,7 +19,7 @@ from orgchart.explaining import CallQuestion
 from orgchart.pauses.services import pause_of
 from toolbox import quotas
 from toolbox.caller import Caller, CallerSession
-from toolbox.denial_events import may_record
+from toolbox.denial_limits import may_record
 from toolbox.gate import admit, require_size, validate
 from toolbox.results import Explanation
 from toolbox.space import require_space

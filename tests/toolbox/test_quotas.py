@@ -16,7 +16,7 @@ from ledger.models import Event
 from orgchart.models import ApiKey
 from tests.company import load_company
 from tests.concurrency import at_once
-from toolbox import authentication, denial_events, idempotency, quotas, sessions
+from toolbox import authentication, denial_limits, idempotency, quotas, sessions
 from toolbox.models import IdempotencyRecord, Session, Stored, Usage
 from toolbox.registry import REGISTRY
 from toolbox.schedule import delete_expired_answers
@@ -223,7 +223,7 @@ class TestEventsOfCallsThatChangeNothing:
         refused()
         refused()
         before = Event.objects.count()
-        denial_events._last_recorded[nexus.agent("ceo").id] -= denial_events.RECORD_INTERVAL
+        denial_limits._last_recorded[nexus.agent("ceo").id] -= denial_limits.RECORD_INTERVAL
         refused()
         assert Event.objects.count() == before + 1
 

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from workspace.skills.allowed import read_allowed
+from workspace.skills.allowed_tools import read_allowed
 from workspace.skills.frontmatter import BadSkill, read_fields, split, warn_of_fields
 
 NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")

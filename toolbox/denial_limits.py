@@ -1,4 +1,4 @@
-"""Events of calls that change nothing: counted in what an organisation stores, then thinned out."""
+"""How many refusals of an agent are recorded: few, where its organisation has no room left."""
 
 from __future__ import annotations
 
