@@ -137,7 +137,7 @@ class TestImport:
             set_repository(other)
         assert prepared(nexus) == []
 
-    @pytest.mark.parametrize("name", ["m" * 201, "ma\u202ein"])
+    @pytest.mark.parametrize("name", ["m" * 201, "ma\u202ein", b"ma\xffin"])
     def test_takes_no_main_branch_whose_name_cannot_be_kept_or_shown(self, nexus, other, name):
         ensure_repositories(now=timezone.now())
         run_git("--git-dir", str(other), "branch", "-m", "trunk", name)
