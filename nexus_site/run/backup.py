@@ -20,6 +20,7 @@ from typing import IO, Any
 
 from django.conf import settings
 from django.db import DatabaseError, connection
+from django.db.migrations.loader import MigrationLoader
 from pydantic import TypeAdapter, ValidationError
 
 from ledger.keys import place
@@ -196,7 +197,7 @@ def _require_version(folder: Path) -> None:
     applied = {(line[1], line[2]) for row in rows.splitlines() if len(line := row.split("\t")) == 4}
     if not any(room == "ledger" for room, _ in applied):
         raise CannotCopy(f"{folder / DATABASE} is no database of NEXUS: name another folder")
-    if later := later_migrations(applied):
+    if later := later_migrations(applied, MigrationLoader(None)):
         raise CannotCopy(
             f"{folder} was made by a later version of NEXUS, which has {', '.join(later)}: "
             "restore it with that version"

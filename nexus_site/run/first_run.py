@@ -64,7 +64,7 @@ def migrate() -> bool:
     Raises DatabaseGone, DatabaseOfLaterVersion. Spec: clocks 13.
     """
     executor = MigrationExecutor(connection)
-    if later := later_migrations(executor.loader.applied_migrations):
+    if later := later_migrations(executor.loader.applied_migrations, executor.loader):
         raise DatabaseOfLaterVersion(later)
     if not executor.loader.applied_migrations and known_head():
         raise DatabaseGone

@@ -10,9 +10,9 @@ from django.db.migrations.loader import MigrationLoader
 Migrations = Iterable[tuple[str, str]]
 
 
-def later_migrations(applied: Migrations) -> list[str]:
+def later_migrations(applied: Migrations, loader: MigrationLoader) -> list[str]:
     """The migrations of a database that this version does not have, by room and name."""
-    known = MigrationLoader(None).disk_migrations
+    known = loader.disk_migrations
     return [
         f"{room} {name}"
         for room, name in sorted(applied)
