@@ -6,6 +6,7 @@ belongs to it, whatever happened between the two.
 
 from __future__ import annotations
 
+import os
 import shutil
 import time
 from collections.abc import Iterator
@@ -132,7 +133,7 @@ def _clone(folder: Path, source: str, organisation: Organisation) -> tuple[str, 
         if done.returncode != 0:
             raise GitFailed("clone", done.returncode, done.stderr)  # noqa: TRY301  translated below
         bare = BareRepository(folder)
-        main = bare.run("symbolic-ref", "--short", "HEAD").decode("utf-8", "surrogateescape").strip()
+        main = os.fsdecode(bare.run("symbolic-ref", "--short", "HEAD")).strip()
         if len(main) > MOST_NAME or not main.isprintable():
             raise GitFailed("clone", 0, b"its default branch's name is long or hidden")  # noqa: TRY301
         commit = bare.commit_at(f"refs/heads/{main}")
