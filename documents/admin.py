@@ -12,13 +12,12 @@ from unfold.contrib.filters.admin import (
     AutocompleteSelectFilter,
     BooleanRadioFilter,
     ChoicesDropdownFilter,
-    RelatedDropdownFilter,
 )
 from unfold.widgets import UnfoldAdminTextareaWidget
 
 from core.admin.acts import Act, ActingAdmin, ActRequest, Answer, ReasonForm
 from core.admin.base import BrowseAdmin, block, choice_column, column, shown_column
-from core.admin.browsing import MomentFilter
+from core.admin.browsing import BY_ORGANISATION, MomentFilter
 from core.events import text
 from core.permissions import Deed
 from documents.memory.services import add_as_person, correct_memory, withdraw_memory
@@ -41,7 +40,7 @@ class DocumentAdmin(BrowseAdmin):
         "organisation",
     )
     list_filter = (
-        ("organisation", RelatedDropdownFilter),
+        BY_ORGANISATION,
         ("kind", ChoicesDropdownFilter),
         ("report_type", ChoicesDropdownFilter),
         ("author", AutocompleteSelectFilter),
@@ -179,7 +178,7 @@ class MemoryAdmin(ActingAdmin):
         "organisation",
     )
     list_filter = (
-        ("organisation", RelatedDropdownFilter),
+        BY_ORGANISATION,
         ("scope", ChoicesDropdownFilter),
         ("author", AutocompleteSelectFilter),
         ("created_at", MomentFilter),
@@ -219,7 +218,7 @@ class ArtifactAdmin(BrowseAdmin):
     list_without = ("content",)
     list_display = ("name", "version", "agent", "path", "created_at", "organisation")
     list_filter = (
-        ("organisation", RelatedDropdownFilter),
+        BY_ORGANISATION,
         ("agent", AutocompleteSelectFilter),
         ("created_at", MomentFilter),
     )

@@ -14,12 +14,18 @@ from django.utils.translation import gettext_lazy as _
 from unfold.contrib.filters.admin import (
     AutocompleteSelectFilter,
     ChoicesDropdownFilter,
-    RelatedDropdownFilter,
 )
 
 from core.admin.acts import Act, ActingAdmin
 from core.admin.base import choice_column, column
-from core.admin.browsing import ListButton, MomentFilter, RecentFilter, filter_by, newest
+from core.admin.browsing import (
+    BY_ORGANISATION,
+    ListButton,
+    MomentFilter,
+    RecentFilter,
+    filter_by,
+    newest,
+)
 from core.events import text
 from core.people import signed_in
 from orgchart.people.members import visible_agents
@@ -39,7 +45,6 @@ from tasks.store import number_of
 
 __all__ = ["FeedbackAdmin", "TaskAdmin"]
 
-BY_ORGANISATION = ("organisation", RelatedDropdownFilter)
 STATUS_COLOURS = {
     "pending": "info",
     "in_progress": "primary",

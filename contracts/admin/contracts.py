@@ -24,13 +24,12 @@ from contracts.models import Contract, Deadline, Report, Verdict
 from contracts.vocabulary import FINAL_STATES, ContractOutcome, ContractState
 from core.admin.acts import Act, ActingAdmin, ActRequest, Answer
 from core.admin.base import BrowseAdmin, choice_column, column
-from core.admin.browsing import ListButton, MomentFilter
+from core.admin.browsing import BY_ORGANISATION, ListButton, MomentFilter
 from core.events import text
 from core.labels import Text
 from core.permissions import Deed
 from ledger.history import events_of
 
-BY_ORGANISATION = ("organisation", RelatedDropdownFilter)
 STATE_COLOURS = {
     "pending": "info",
     "in_progress": "primary",

@@ -14,7 +14,12 @@ from django.urls import reverse
 from django.utils.functional import cached_property
 from django.utils.translation import gettext
 from unfold.admin import ModelAdmin
-from unfold.contrib.filters.admin import DropdownFilter, RangeDateTimeFilter, TextFilter
+from unfold.contrib.filters.admin import (
+    DropdownFilter,
+    RangeDateTimeFilter,
+    RelatedDropdownFilter,
+    TextFilter,
+)
 from unfold.enums import ActionVariant
 
 from core.admin.exporting import ExportingAdmin
@@ -26,6 +31,7 @@ RECENT = 5000  # newest rows that filters offer values of
 COUNTED = 10_000  # rows a page counts and can turn to; older ones by filter
 LOOKED_THROUGH = 20_000
 """Where no index serves a filter, it looks through this many rows: the newest that are left."""
+BY_ORGANISATION = ("organisation", RelatedDropdownFilter)
 INSTALLATION = ""  # the path of rows that belong to no organisation: for members of every one
 
 if TYPE_CHECKING:

@@ -14,11 +14,11 @@ from django.utils import timezone
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
-from unfold.contrib.filters.admin import ChoicesDropdownFilter, RelatedDropdownFilter
+from unfold.contrib.filters.admin import ChoicesDropdownFilter
 
 from core.admin.acts import Act, ActingAdmin
 from core.admin.base import BrowseAdmin, choice_column, column
-from core.admin.browsing import ListButton, MomentFilter
+from core.admin.browsing import BY_ORGANISATION, ListButton, MomentFilter
 from core.admin.contexts import admin_context
 from core.admin.refused import refused
 from core.decision import Denied, Deny
@@ -38,7 +38,6 @@ from governance.interventions import confirmation
 from orgchart.models import Organisation
 from orgchart.people.members import visible_organisations
 
-BY_ORGANISATION = ("organisation", RelatedDropdownFilter)
 COLOURS = {"open": "info", "paused": "warning", "delivered": "success", "stopped": "danger"}
 
 

@@ -5,10 +5,9 @@ from __future__ import annotations
 from django.contrib import admin
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext_lazy as _
-from unfold.contrib.filters.admin import RelatedDropdownFilter
 
 from core.admin.base import BrowseAdmin, column
-from core.admin.browsing import MomentFilter, WordsFilter, filter_by
+from core.admin.browsing import BY_ORGANISATION, MomentFilter, WordsFilter, filter_by
 from core.admin.happened import deed_shown, worded
 from governance.interventions.models import Intervention
 from governance.interventions.vocabulary import OFFICE_OF_GROUP
@@ -50,7 +49,7 @@ class InterventionAdmin(BrowseAdmin):
     readonly_fields = ("office", "done")
     in_other_words = ("operator_role", "action_taken")
     list_filter = (
-        ("organisation", RelatedDropdownFilter),
+        BY_ORGANISATION,
         BY_OFFICE,
         ("timestamp", MomentFilter),
     )

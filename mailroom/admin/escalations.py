@@ -16,11 +16,10 @@ from unfold.widgets import UnfoldAdminTextareaWidget
 
 from core.admin.acts import Act, ActingAdmin, ActRequest, Answer
 from core.admin.base import actor_column, choice_column, column
-from core.admin.browsing import MomentFilter
+from core.admin.browsing import BY_ORGANISATION, MomentFilter
 from core.events import text
 from core.permissions import Deed
 from ledger.history import events_of
-from mailroom.admin.rejections_and_grants import BY_ORGANISATION
 from mailroom.admin.thread import MOST, thread_of
 from mailroom.escalations.answers import answer_as_person
 from mailroom.models import Escalation, OutgoingNotice

@@ -19,11 +19,10 @@ from unfold.widgets import UnfoldAdminTextareaWidget
 
 from core.admin.acts import Act, ActingAdmin, ActRequest, Answer
 from core.admin.base import choice_column, column
-from core.admin.browsing import MomentFilter, newest
+from core.admin.browsing import BY_ORGANISATION, MomentFilter, newest
 from core.events import text
 from core.people import signed_in
 from core.permissions import Deed
-from mailroom.admin.rejections_and_grants import BY_ORGANISATION
 from mailroom.admin.thread import thread_of
 from mailroom.board_answers import answer_report, mark_report_read
 from mailroom.models import NEWEST, Mail

@@ -12,10 +12,9 @@ from unfold.contrib.filters.admin import ChoicesDropdownFilter
 
 from core.admin.acts import Act, ActingAdmin, ActRequest, Answer
 from core.admin.base import block, choice_column, column
-from core.admin.browsing import MomentFilter
+from core.admin.browsing import BY_ORGANISATION, MomentFilter
 from core.events import text
 from core.permissions import Deed
-from mailroom.admin.rejections_and_grants import BY_ORGANISATION
 from mailroom.models import OutgoingNotice
 from mailroom.outgoing.outbox import resend
 from mailroom.vocabulary import NoticeState

@@ -14,16 +14,13 @@ from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 from unfold.contrib.filters.admin import (
     AutocompleteSelectFilter,
-    RelatedDropdownFilter,
 )
 
 from core.admin.base import BrowseAdmin, chips, column, shown_column
-from core.admin.browsing import MomentFilter
+from core.admin.browsing import BY_ORGANISATION, MomentFilter
 from core.admin.refused import coded, said, said_as_text, shortened
 from ledger.models import Event
 from mailroom.models import ContactGrant, MailRejection
-
-BY_ORGANISATION = ("organisation", RelatedDropdownFilter)
 
 
 def contract_url(contract_ref: str | None) -> str:

@@ -22,9 +22,9 @@ from unfold.contrib.filters.admin import (
 
 from core.admin.acts import Act, ActingAdmin, ActRequest, Answer, ShownOnce
 from core.admin.base import actor_column, block, chips, column, shown_column
-from core.admin.browsing import MomentFilter
+from core.admin.browsing import BY_ORGANISATION, MomentFilter
 from core.permissions import Deed
-from orgchart.admin.chart import BY_ORGANISATION, WHY
+from orgchart.admin.chart import WHY
 from orgchart.admin.forms import AgentForm
 from orgchart.admin.pausing import PAUSE, RESUME, own_pause
 from orgchart.admin.placing import PlacingAdmin

@@ -13,10 +13,10 @@ from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 from unfold.contrib.filters.admin import (
     ChoicesDropdownFilter,
-    RelatedDropdownFilter,
 )
 
 from core.admin.base import chips, choice_column, column, listed, shown_column
+from core.admin.browsing import BY_ORGANISATION
 from core.admin.happened import modes_shown
 from core.hooks import Hook
 from core.labels import Text
@@ -44,7 +44,6 @@ from orgchart.organisation_settings import SETTINGS, merged
 from orgchart.pending.edits import Edit, replacing_leader
 
 WHY = (_("This change"), {"fields": ("reason", "seen_version")})
-BY_ORGANISATION = ("organisation", RelatedDropdownFilter)
 
 
 about_organisation = Hook[[Organisation], list[Text]](

@@ -15,9 +15,9 @@ from unfold.contrib.filters.admin import (
 )
 
 from core.admin.base import actor_column, chips, column, yes_no_column
-from core.admin.browsing import MomentFilter, WordsFilter, filter_by
+from core.admin.browsing import BY_ORGANISATION, MomentFilter, WordsFilter, filter_by
 from core.admin.happened import modes_shown, worded
-from orgchart.admin.chart import BY_ORGANISATION, WHY
+from orgchart.admin.chart import WHY
 from orgchart.admin.editing import EditAdmin
 from orgchart.admin.forms import (
     ContactEditForm,

@@ -10,10 +10,11 @@ from django.http import HttpRequest
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
-from unfold.contrib.filters.admin import ChoicesDropdownFilter, RelatedDropdownFilter
+from unfold.contrib.filters.admin import ChoicesDropdownFilter
 
 from core.admin.acts import Act, ActingAdmin, ActRequest, Answer, ShownOnce
 from core.admin.base import block, choice_column, column, listed, shown_column
+from core.admin.browsing import BY_ORGANISATION
 from core.decision import Denied
 from core.people import SignedIn
 from core.permissions import Deed
@@ -171,7 +172,7 @@ class PendingChangeAdmin(ActingAdmin):
     acts = (CONFIRM, REJECT, WITHDRAW)
     list_display = ("id", "what", "organisation", "state_label", "proposed_by", "proposed_at")
     list_filter = (
-        ("organisation", RelatedDropdownFilter),
+        BY_ORGANISATION,
         ("state", ChoicesDropdownFilter),
     )
     list_select_related = ("organisation",)

@@ -8,16 +8,12 @@ from django.urls import URLPattern, path, reverse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext_lazy as _
-from unfold.contrib.filters.admin import RelatedDropdownFilter
 
 from core.admin.base import BrowseAdmin, block, column, shown_column
-from core.admin.browsing import ListButton, MomentFilter, RecentFilter, filter_by
+from core.admin.browsing import BY_ORGANISATION, ListButton, MomentFilter, RecentFilter, filter_by
 from core.events import text
 from tasks.intake.feedback_page import TAKE_IN, intake_page
 from tasks.models import Feedback
-
-BY_ORGANISATION = ("organisation", RelatedDropdownFilter)
-
 
 BY_SOURCE = filter_by(RecentFilter, "source", _("source"))
 

@@ -19,12 +19,11 @@ from django.utils.translation import gettext_lazy as _
 from unfold.contrib.filters.admin import (
     AutocompleteSelectFilter,
     ChoicesDropdownFilter,
-    RelatedDropdownFilter,
 )
 
 from core.admin.acts import Act, ActingAdmin, ActRequest, Answer
 from core.admin.base import block, chips, choice_column, column, shown_column
-from core.admin.browsing import MomentFilter
+from core.admin.browsing import BY_ORGANISATION, MomentFilter
 from core.events import text
 from core.permissions import Deed
 from toolbox.frames.ending import cancel_frame
@@ -69,7 +68,7 @@ class FrameAdmin(ActingAdmin):
     acts = (CANCEL,)
     list_display = ("work", "organisation", "opener", "assignee", "depth", "status", "due_at")
     list_filter = (
-        ("organisation", RelatedDropdownFilter),
+        BY_ORGANISATION,
         ("opener", AutocompleteSelectFilter),
         ("assignee", AutocompleteSelectFilter),
         ("kind", ChoicesDropdownFilter),

@@ -21,7 +21,7 @@ from unfold.contrib.filters.admin import (
 from core.admin.actors import actor_name, actor_shown
 from core.admin.acts import Act, ActingAdmin, ActRequest, Answer, acts_for
 from core.admin.base import BrowseAdmin, actor_column, column
-from core.admin.browsing import MomentFilter, WordsFilter, filter_by
+from core.admin.browsing import BY_ORGANISATION, MomentFilter, WordsFilter, filter_by
 from core.admin.happened import mode_shown
 from core.detail_words import MODES
 from core.permissions import Deed
@@ -139,7 +139,7 @@ class SessionAdmin(ActingAdmin):
     acts = (OPEN, CLOSE)
     list_display = ("agent", "organisation", "mode_label", "backed", "standing", "opened_at")
     list_filter = (
-        ("organisation", RelatedDropdownFilter),
+        BY_ORGANISATION,
         ("agent", AutocompleteSelectFilter),
         BY_MODE,
         ("standing", BooleanRadioFilter),
