@@ -126,6 +126,7 @@ class ContractSide(StrEnum):
 
 
 OPEN_STATES = (ContractState.PENDING, ContractState.IN_PROGRESS, ContractState.REVIEW)
+AT_WORK = (ContractState.IN_PROGRESS, ContractState.REVIEW)
 FINAL_STATES = (ContractState.PASSED, ContractState.FAILED, ContractState.CANCELLED)
 
 MACHINE = Machine(

@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 
 from pydantic import BeforeValidator, Field, StringConstraints, WithJsonSchema
 
-from core.params import Page, Params, RowId, Title
+from core.params import Handle, Page, Params, RowId, Title
 from documents import reports, rules, services
 from documents.memory import tools as memory_tools  # noqa: F401  declares them
 from documents.models import DocumentKind
@@ -18,7 +18,6 @@ from toolbox.registry import ANY_MODE, tool
 
 Content = Annotated[str, StringConstraints(min_length=1, max_length=200_000)]
 ReportTypeName = Literal["status", "completion", "escalation", "cost"]
-Department = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_.-]{0,63}$")]
 DAY = "[0-9]{4}-[0-9]{2}-[0-9]{2}"
 DateRange = Annotated[
     rules.TimeSpan,
@@ -93,7 +92,7 @@ class ReadTechReports(Page):
 class ReadReports(ReadTechReports):
     """A page of reports, or one whole (Spec: tools 24)."""
 
-    department: Department | None = Field(None, description="tech, hr, …")
+    department: Handle | None = Field(None, description="tech, hr, …")
     kind: Literal["report", "note", "prd"] = Field("report", description="note, prd: your own")
 
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Annotated, Any, Literal
 
-from pydantic import Field, StringConstraints
+from pydantic import Field
 
 from core.params import Page, Params, Reason, Reference, Title
 from governance.cases import inputs, services
-from governance.cases.content import Evidence
+from governance.cases.content import Evidence, Text
 from governance.cases.results import CaseInputs, CaseList, CaseMoved, CaseSubmitted
 from governance.cases.vocabulary import Input, Ruling, Stage, State
 from orgchart.catalogue import Source
@@ -18,14 +18,13 @@ from toolbox.caller import Caller
 from toolbox.registry import ANY_MODE, tool
 
 EVERY_OFFICE = frozenset(Office)
-Request = Annotated[str, StringConstraints(min_length=1, max_length=20_000, pattern=r"\S")]
 
 
 class CaseOpen(Params):
     """A request that becomes a case."""
 
     title: Title
-    request: Request
+    request: Text
 
 
 @tool(

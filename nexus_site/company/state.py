@@ -9,7 +9,7 @@ from datetime import datetime
 from django.utils.translation import gettext_noop
 
 from contracts.models import Contract
-from contracts.vocabulary import ContractState
+from contracts.vocabulary import AT_WORK
 from mailroom.models import Escalation
 from mailroom.vocabulary import UNSETTLED
 from orgchart.models import Agent
@@ -17,8 +17,6 @@ from orgchart.pauses.services import is_paused
 from orgchart.policy.vocabulary import BOARD
 from tasks.models import Task
 from tasks.vocabulary import Status
-
-AT_WORK = (ContractState.IN_PROGRESS, ContractState.REVIEW)
 
 
 @dataclass(frozen=True, slots=True)

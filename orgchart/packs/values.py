@@ -20,13 +20,12 @@ from pydantic import (
 )
 from pydantic_core import InitErrorDetails, PydanticCustomError, PydanticKnownError
 
+from core.events import UNSTORABLE
 from orgchart import catalogue
 from orgchart.catalogue import Source
 from orgchart.packs.source import Place
 from orgchart.policy.paths import problem_of_deny, problem_of_scope
 from orgchart.policy.vocabulary import BOARD, HANDLE_FORM, HANDLE_MEANT, KINDS
-
-UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
 
 
 @dataclass(frozen=True, slots=True)

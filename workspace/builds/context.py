@@ -13,7 +13,7 @@ from orgchart.policy.vocabulary import Access
 from toolbox.caller import Caller
 from toolbox.scopes import active_scopes
 from workspace.builds.containers import namespace
-from workspace.builds.rules import can_build_from
+from workspace.builds.rules import BUILT_RULE, can_build_from
 from workspace.files.places import FilePlace, place_of
 from workspace.services import require_paths
 
@@ -22,7 +22,6 @@ MOST_FILES = 2_000
 MOST_DOCKERFILE = 1_000_000
 MOST_BYTES = 64 * 1024 * 1024
 DEEPEST = 20
-RULE = "images are built from their folder (spec: hands 8)"
 
 
 def packed_folder(caller: Caller, path: str) -> bytes:
@@ -51,11 +50,11 @@ def packed_folder(caller: Caller, path: str) -> bytes:
             Code.NOT_FOUND,
             f"{folder}{DOCKERFILE}: {problem}",
             "name a folder that holds a Dockerfile",
-            rule=RULE,
+            rule=BUILT_RULE,
         ) from problem
     except Unsafe as problem:
         raise refuse(
-            Code.SCOPE_DENIED, str(problem), "replace the link by a plain file", rule=RULE
+            Code.SCOPE_DENIED, str(problem), "replace the link by a plain file", rule=BUILT_RULE
         ) from problem
     except TooLarge as problem:
         raise _too_large(folder, f"{MOST_BYTES} bytes") from problem
@@ -106,5 +105,5 @@ def _too_large(folder: str, limit: str) -> Denied:
         Code.TOO_LARGE,
         f"{folder} holds more than {limit}",
         "build from a smaller folder",
-        rule=RULE,
+        rule=BUILT_RULE,
     )

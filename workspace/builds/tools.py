@@ -13,10 +13,10 @@ from toolbox.caller import Caller
 from toolbox.registry import CODING_ONLY, tool
 from workspace.builds import configuring, deployments, health, images
 from workspace.builds.results import BuiltImage, DeployedArtifact, ServiceHealth
+from workspace.params import Text
 from workspace.results import WrittenFile
 from workspace.services import require_paths
 
-Text = Annotated[str, StringConstraints(max_length=900_000)]
 Artifact = Annotated[str, StringConstraints(min_length=1, max_length=255)]
 Environment = Annotated[str, StringConstraints(min_length=1, max_length=63)]
 Service = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$")]

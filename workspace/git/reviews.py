@@ -12,6 +12,7 @@ from contracts.models import Contract
 from contracts.queries import JudgedSubmission, judged_submission
 from contracts.rules import ContractFacts, can_see
 from contracts.store import contract_facts, makers_among, writers_of_terms
+from contracts.vocabulary import AT_WORK
 from core.actions import Action
 from core.database import needs_transaction
 from core.decision import Allow, Code, Decision, Denied, refuse
@@ -127,7 +128,7 @@ def find_contract_of_branch(caller: Caller, draft: ReviewDraft) -> str:
     seen = [each for each in facts if isinstance(can_see(each, caller.agent, caller.policy), Allow)]
     if not seen or not draft.branch:
         raise Denied(rules.no_such_branch())
-    open_ones = [each for each in seen if each.state in rules.OPEN] or seen[:1]
+    open_ones = [each for each in seen if each.state in AT_WORK] or seen[:1]
     if len(open_ones) > 1:
         named = ", ".join(each.id for each in open_ones[:10])
         raise refuse(

@@ -18,7 +18,6 @@ COMMIT_ID = re.compile(r"[0-9a-f]{40}([0-9a-f]{24})?\Z")
 PLAIN_FILES = frozenset({"100644", "100755"})
 GONE = "000000"
 
-OPEN = (ContractState.IN_PROGRESS, ContractState.REVIEW)
 MERGEABLE = (ContractState.REVIEW, ContractState.PASSED)
 
 
