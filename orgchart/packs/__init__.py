@@ -1,6 +1,6 @@
 """Packs: an organisation as a folder of YAML; checked, loaded, compared, exported."""
 
-from orgchart.packs.checking import check_pack, review_pack
+from orgchart.packs.checking import review_pack
 from orgchart.packs.exporting import NotAPack, export_pack
 from orgchart.packs.loading import (
     OtherOrganisation,
@@ -18,7 +18,6 @@ __all__ = [
     "OtherOrganisation",
     "PackDifference",
     "Problem",
-    "check_pack",
     "diff_pack",
     "export_pack",
     "json_schema",

@@ -32,11 +32,6 @@ def review_pack(directory: Path, organisation: str = "") -> PackReview:
     return PackReview(reading.notes.all(), sorted(_warnings(reading)))
 
 
-def check_pack(directory: Path, organisation: str = "") -> list[Problem]:
-    """Every problem of a pack by file and line; empty when it can be loaded. Needs no database."""
-    return _checked(directory, organisation).notes.all()
-
-
 def sound_pack(directory: Path, organisation: str = "") -> Pack:
     """The pack of a folder.
 

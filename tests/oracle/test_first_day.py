@@ -6,7 +6,7 @@ import pytest
 
 from core.decision import Allow
 from mailroom.rules import can_mail
-from orgchart.packs import check_pack
+from orgchart.packs import review_pack
 from orgchart.packs.checking import sound_pack
 from orgchart.packs.pack import policy_of
 from tests.oracle import org, tools
@@ -22,7 +22,7 @@ def policy(tmp_path_factory):
     shutil.copytree(PACKS / "nexus", folder)
     text = f"role: hr_worker\nreports_to: {org.HR}\n"
     (folder / "agents/recruiter.yaml").write_text(text, encoding="utf-8")
-    assert check_pack(folder) == []
+    assert review_pack(folder).problems == []
     return policy_of(sound_pack(folder))
 
 

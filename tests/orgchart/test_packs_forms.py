@@ -4,7 +4,7 @@ import os
 
 import pytest
 
-from orgchart.packs import check_pack
+from orgchart.packs import review_pack
 from tests.orgchart.world import ACME, edited, problems, write_pack
 
 
@@ -44,7 +44,7 @@ class TestWhatNoYamlMayHold:
     def test_bytes_that_are_no_utf_8(self, tmp_path):
         write_pack(tmp_path)
         (tmp_path / "roles.yaml").write_bytes(b"roles:\n  a: \xff\xfe\n")
-        [problem] = check_pack(tmp_path)
+        [problem] = review_pack(tmp_path).problems
         assert (problem.line, problem.message) == (2, "is not UTF-8")
 
     def test_a_merge_key_is_just_an_unknown_key(self, tmp_path):
@@ -54,13 +54,13 @@ class TestWhatNoYamlMayHold:
 
 class TestWhatIsNoPack:
     def test_a_folder_that_does_not_exist(self, tmp_path):
-        [problem] = check_pack(tmp_path / "nowhere")
+        [problem] = review_pack(tmp_path / "nowhere").problems
         assert problem.message == "there is no such folder"
 
     def test_a_file_in_place_of_the_folder(self, tmp_path):
         path = tmp_path / "pack"
         path.write_text("x")
-        assert check_pack(path)[0].message == "there is no such folder"
+        assert review_pack(path).problems[0].message == "there is no such folder"
 
     @pytest.mark.parametrize("name", ["organisation.yaml", "roles.yaml", "mail-protocol.yaml"])
     def test_a_pack_without_one_of_its_files(self, tmp_path, name):
@@ -71,7 +71,7 @@ class TestWhatIsNoPack:
     def test_a_pipe_in_place_of_a_file_is_never_waited_for(self, tmp_path):
         write_pack(tmp_path, {"roles.yaml": None})
         os.mkfifo(tmp_path / "roles.yaml")
-        assert check_pack(tmp_path)[0].message == "this file is no plain file"
+        assert review_pack(tmp_path).problems[0].message == "this file is no plain file"
 
     @pytest.mark.parametrize(
         "stray",

@@ -8,7 +8,7 @@ import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from orgchart.packs import check_pack
+from orgchart.packs import review_pack
 from tests.orgchart.world import ACME, write_pack
 
 FILES = sorted(ACME)
@@ -22,7 +22,7 @@ SCRAPS = (
 
 def check(changes: dict[str, str]) -> list[str]:
     with TemporaryDirectory() as place:
-        return [str(p) for p in check_pack(write_pack(Path(place), changes))]
+        return [str(p) for p in review_pack(write_pack(Path(place), changes)).problems]
 
 
 @given(
@@ -86,4 +86,4 @@ def test_any_value_in_the_place_of_any_other_is_answered(name, chosen, value):
 def test_bytes_that_are_no_pack_are_answered(tmp_path, name, content):
     write_pack(tmp_path)
     (tmp_path / name).write_bytes(content)
-    assert check_pack(tmp_path)
+    assert review_pack(tmp_path).problems

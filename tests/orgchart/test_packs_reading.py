@@ -3,7 +3,7 @@
 import pytest
 
 from orgchart import catalogue
-from orgchart.packs import BadPack, check_pack, values
+from orgchart.packs import BadPack, review_pack, values
 from orgchart.packs.checking import sound_pack
 from orgchart.packs.pack import policy_of
 from tests.orgchart.world import PACKS, SHIPPED, edited, problems, write_pack
@@ -11,7 +11,7 @@ from tests.orgchart.world import PACKS, SHIPPED, edited, problems, write_pack
 
 @pytest.mark.parametrize("name", SHIPPED)
 def test_nothing_is_wrong_with_what_is_shipped(name):
-    assert check_pack(PACKS / name) == []
+    assert review_pack(PACKS / name).problems == []
 
 
 def test_nothing_is_wrong_with_the_small_pack(tmp_path):
@@ -169,7 +169,7 @@ def test_names_all_problems_and_not_just_the_first(tmp_path):
 
 def test_says_each_problem_as_file_line_what_and_how(tmp_path):
     write_pack(tmp_path, edited("roles.yaml", ("read_code", "read_cod")))
-    [problem] = check_pack(tmp_path)
+    [problem] = review_pack(tmp_path).problems
     assert str(problem) == (
         f"{tmp_path}/roles.yaml:12: there is no tool read_cod; did you mean read_code?"
     )

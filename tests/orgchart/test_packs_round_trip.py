@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from orgchart.compiling import compile_policy
 from orgchart.models import Organisation
-from orgchart.packs import NotAPack, check_pack, export_pack
+from orgchart.packs import NotAPack, export_pack, review_pack
 from orgchart.packs.checking import sound_pack
 from orgchart.packs.pack import Pack, PackToolRestriction, Staff, policy_of
 from orgchart.packs.writing import write_pack as write_rows
@@ -59,7 +59,7 @@ class TestAShippedPack:
         load(PACKS / name)
         organisation = Organisation.objects.get(slug=name)
         export_pack(organisation, tmp_path)
-        assert check_pack(tmp_path) == []
+        assert review_pack(tmp_path).problems == []
         assert plain(policy_of(sound_pack(tmp_path))) == plain(policy_of(sound_pack(PACKS / name)))
         assert not load(tmp_path).changed
 
@@ -103,7 +103,7 @@ class TestAnExport:
         export_pack(acme, out)
         assert not (out / "agents/gone.yaml").exists()
         assert (out / "notes.txt").read_text() == "mine"
-        assert check_pack(out) == []
+        assert review_pack(out).problems == []
 
     def test_never_mixes_with_what_is_no_pack(self, acme, tmp_path):
         (tmp_path / "home").mkdir()
@@ -305,7 +305,7 @@ def test_any_organisation_survives_export_and_load(pack):
         write_rows(row, pack, new=True, by="tests")
         first, second = Path(place) / "first", Path(place) / "second"
         export_pack(row, first)
-        assert [str(p) for p in check_pack(first)] == []
+        assert [str(p) for p in review_pack(first).problems] == []
         assert plain(policy_of(sound_pack(first))) == plain(policy_of(pack))
         assert not load(first).changed
         export_pack(row, second)

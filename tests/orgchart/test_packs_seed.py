@@ -7,7 +7,7 @@ import pytest
 from django.core.management import call_command
 
 from orgchart.models import Organisation
-from orgchart.packs import check_pack, diff_pack, load_pack, review_pack
+from orgchart.packs import diff_pack, load_pack, review_pack
 from orgchart.packs.checking import doubts_about_skill, sound_pack
 from orgchart.packs.pack import policy_of
 from tests.orgchart.world import LOADER, NOW, edited, problems
@@ -46,7 +46,8 @@ def written(folder, files):
 
 def wrong(folder, **options):
     return [
-        (p.file.removeprefix(f"{folder}/"), p.line, str(p)) for p in check_pack(folder, **options)
+        (p.file.removeprefix(f"{folder}/"), p.line, str(p))
+        for p in review_pack(folder, **options).problems
     ]
 
 
@@ -58,7 +59,7 @@ def printed(request, tmp_path):
 
 class TestTheFilesAsPrinted:
     def test_are_a_whole_organisation(self, printed):
-        assert check_pack(printed) == []
+        assert review_pack(printed).problems == []
         policy = policy_of(sound_pack(printed))
         places = {a.handle: (a.role, a.superior, a.address) for a in policy.agents.values()}
         assert policy.organisation == "soloqueue"
@@ -79,10 +80,10 @@ class TestTheFilesAsPrinted:
 
     def test_need_a_name_that_is_one(self, printed):
         odd = printed.rename(printed.parent / "Solo Queue")
-        [problem] = check_pack(odd)
+        [problem] = review_pack(odd).problems
         assert "'solo queue' is no name of an organisation" in problem.message
         assert "--organisation NAME" in problem.fix
-        assert check_pack(odd, "solo") == []
+        assert review_pack(odd, "solo").problems == []
 
     @pytest.mark.django_db
     def test_load_once_and_come_out_whole(self, printed, tmp_path):

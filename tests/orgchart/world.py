@@ -11,7 +11,7 @@ from django.test.utils import CaptureQueriesContext
 
 from core.actors import Person, System
 from orgchart.models import Organisation
-from orgchart.packs import check_pack, load_pack
+from orgchart.packs import load_pack, review_pack
 from orgchart.packs.checking import sound_pack
 from orgchart.packs.pack import policy_of
 from orgchart.policy.compiled import Policy
@@ -134,7 +134,7 @@ def problems(folder, changes=None):
     write_pack(folder, changes)
     return [
         (str(p.file).removeprefix(f"{folder}/"), p.line, f"{p.message}; {p.fix}")
-        for p in check_pack(folder)
+        for p in review_pack(folder).problems
     ]
 
 
