@@ -10,9 +10,8 @@ from datetime import datetime, timedelta
 from contracts.vocabulary import ContractKind, OrgAct, named_change
 from core.decision import Allow, Code, Decision, Deny, deny
 from orgchart.policy.compiled import Policy
-from orgchart.policy.vocabulary import RESERVED
+from orgchart.policy.vocabulary import HANDLE_FORM, RESERVED
 
-HANDLE = re.compile(r"[a-z][a-z0-9_.-]{0,63}\Z")
 LIFETIME = timedelta(days=7)
 """How long an org_change contract authorises that names neither an expiry nor a deadline."""
 
@@ -123,7 +122,7 @@ def can_name_changes(
         known = change.subject in policy.names
         if change.act is OrgAct.HIRE and (known or change.subject in RESERVED):
             return _refused(f"hire {change.subject}: that name is taken")
-        if change.act is OrgAct.HIRE and not HANDLE.match(change.subject):
+        if change.act is OrgAct.HIRE and not re.match(HANDLE_FORM, change.subject):
             return _refused(f"hire {change.subject[:64]!r}: that is no handle")
         if change.act is not OrgAct.HIRE and not known and change.subject not in hired:
             return _refused(f"{change.act} {change.subject[:64]!r}: there is no such agent")
