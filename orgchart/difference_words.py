@@ -13,7 +13,7 @@ from django.utils.translation import gettext_noop as _
 
 from core.admin.sentences import is_english
 from core.patterns import PLACE, Pattern
-from orgchart.policy.reach import LATER
+from orgchart.policy.contact_difference import LATER
 
 PATTERNS = (
     _("every agent may read every task"),

@@ -9,7 +9,7 @@ from operator import itemgetter
 
 from orgchart import catalogue
 from orgchart.catalogue import Source
-from orgchart.policy import reach
+from orgchart.policy import contact_difference
 from orgchart.policy.compiled import Agent, Policy, Role
 from orgchart.policy.separation import ORDERS_CHANGES
 from orgchart.policy.vocabulary import ContractScope, Kind
@@ -72,14 +72,14 @@ def _gained(before: Policy | None, after: Policy | None, same: frozenset[str]) -
     yield from frozenset(facts(after, same)).difference(had)
     owned = builtins(before, same) if before else ()
     yield from _together(frozenset(builtins(after, same)).difference(owned))
-    yield from reach.newly(before, after)
+    yield from contact_difference.newly(before, after)
     yield from _names_led(before, after)
     yield from _left_by_leavers(before, after)
     for name, role in after.roles.items():
         if name not in after.holders:
             old = before.roles.get(name) if before else None
             for sentence in _gained_by_role(role, after, old, before):
-                yield sentence + reach.LATER
+                yield sentence + contact_difference.LATER
 
 
 def _names_led(before: Policy | None, after: Policy) -> Iterator[str]:
@@ -158,8 +158,8 @@ def denials(policy: Policy) -> Iterator[str]:
 def facts(policy: Policy, without: frozenset[str] = frozenset()) -> Iterator[str]:
     """What the policy permits, one sentence each: exact, finite, comparable.
 
-    Contacts are in `reach`, built-in tools in `builtins`. Of the agents `without` says only who
-    manages them.
+    Contacts are in `contact_difference`, built-in tools in `builtins`. Of the agents `without` says
+    only who manages them.
     """
     yield from _shared_facts(policy)
     for agent in policy.agents.values():

@@ -9,7 +9,7 @@ from django.apps import apps
 from django.conf import settings
 
 from core.machines import machine_fields
-from governance.cases.tables import with_tables
+from governance.cases.printed_tables import with_tables
 from nexus_site.management.commands.states import CONSTITUTION, PAGE, states_page
 
 MACHINES = machine_fields()

@@ -9,9 +9,9 @@ from orgchart.packs.checking import sound_pack
 from orgchart.packs.pack import PackToolRestriction, policy_of
 from orgchart.policy import difference
 from orgchart.policy.compiled import ToolRestriction
+from orgchart.policy.contact_difference import LATER
 from orgchart.policy.difference import between
 from orgchart.policy.protected import PROTECTED
-from orgchart.policy.reach import LATER
 from orgchart.policy.vocabulary import Kind, Relation, ToolMode
 from tests.orgchart.variants import (
     NEXUS,

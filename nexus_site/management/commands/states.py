@@ -6,7 +6,7 @@ from django.conf import settings
 from django.core.management.base import BaseCommand
 
 from core.machines import diagram, machine_fields
-from governance.cases.tables import with_tables
+from governance.cases.printed_tables import with_tables
 
 PAGE = settings.BASE_DIR / "docs" / "states.md"
 CONSTITUTION = settings.BASE_DIR / "docs" / "constitution.md"

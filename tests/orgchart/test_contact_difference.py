@@ -8,7 +8,7 @@ from random import Random
 import pytest
 
 from lab.bench.decisions import company_of
-from orgchart.policy import reach
+from orgchart.policy import contact_difference
 from orgchart.policy.building import build_policy
 from orgchart.policy.compiled import Agent, ContactRule, MailTypeRule, Policy, Role
 from orgchart.policy.parties import BOARD_PARTY
@@ -60,7 +60,7 @@ def newly_pair_by_pair(before: Policy | None, after: Policy) -> Iterator[str]:
                 other = after.agents.get(recipient)
                 shown.add((agent.role, other.role if other else BOARD, way))
         for way, recipients in found.items():
-            for name in reach._together(after, agent, recipients):
+            for name in contact_difference._together(after, agent, recipients):
                 yield f"{agent.handle} {way.format(name)}"
     for sender in after.roles:
         for recipient in [*after.roles, BOARD]:
@@ -155,7 +155,9 @@ def test_is_what_comparing_pair_by_pair_finds(seed):
     before = random_policy(random)
     for after in (random_policy(random), with_one_changed(before, random)):
         for one, other in ((before, after), (after, before), (None, after)):
-            assert sorted(reach.newly(one, other)) == sorted(newly_pair_by_pair(one, other))
+            assert sorted(contact_difference.newly(one, other)) == sorted(
+                newly_pair_by_pair(one, other)
+            )
         for agent in after.agents.values():
             assert after.contacts_of(agent) == contacts_pair_by_pair(after, agent)
 
@@ -172,6 +174,6 @@ def test_asks_as_often_as_there_are_agents_not_pairs(monkeypatch):
     found = []
     for workers in (100, 200):
         asked.clear()
-        list(reach.newly(company_of(workers), company_of(workers + 1)))
+        list(contact_difference.newly(company_of(workers), company_of(workers + 1)))
         found.append(len(asked))
     assert found[1] < 2.2 * found[0]
