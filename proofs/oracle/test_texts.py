@@ -1,14 +1,12 @@
 """No sequence of calls shows an agent text of another that no rule carries, by any channel."""
 
 import pytest
-from hypothesis import HealthCheck, Phase, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import initialize, rule
-from hypothesis.stateful import run_state_machine_as_test as run
 
 from documents.files import tree_of
 from mailroom.models import Escalation
-from tests.machines import CompanyMachine
+from tests.machines import CompanyMachine, play
 from tests.oracle.carriers import ISSUERS, Carried, Readers, above, managers, parties, shown_to
 from tests.oracle.mail import MAIL_TYPES
 from tests.oracle.org import AGENTS, BACKEND, CEO, CHAIN, DEVOPS, FRONTEND, HR, IT, PM, QA, WORKERS
@@ -215,17 +213,8 @@ class Texts(CompanyMachine):
             self.readers.look(reader, self.readers.calls())
 
 
-def test_any_sequence_keeps_text_where_it_belongs(nexus):
-    class OneDay(Texts):
-        company = nexus
-
-    run(
-        OneDay,
-        settings=settings(
-            max_examples=2, stateful_step_count=20, deadline=None, database=None,
-            suppress_health_check=list(HealthCheck), phases=[Phase.generate],
-        ),
-    )  # fmt: skip
+def test_any_sequence_keeps_text_where_it_belongs(db):
+    play(Texts, days=6, steps=20)
 
 
 def test_of_a_manager_that_left(nexus):

@@ -165,7 +165,6 @@ def value_of(name, value, organisation):
     return keys if isinstance(value, list) else keys[0]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("group", [PeopleGroup.HR, PeopleGroup.BOARD])
 @pytest.mark.parametrize("model", FIELDS)
 def test_a_field_that_gives_a_right_waits(solo, sign_in, model, group):
