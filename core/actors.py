@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from core.decision import Allow, Decision, Deny, require
-from core.events import DenialFields, EventFields, EventOutcome, without_keys
+from core.events import DenialFields, EventFields, EventOutcome
+from core.key_form import without_keys
 
 
 class Actor(Protocol):

@@ -20,8 +20,6 @@ SHORT = 255  # characters of a name, a code, an id
 BIGGEST = 2**63 - 1
 REPLACEMENT = "\ufffd"
 UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
-KEYS = re.compile(r"(nxs_[\w-]{8})[\w-]+", re.ASCII)
-"""An agent's key; in its first part the beginning that people tell keys apart by."""
 
 
 class UnrecordableEvent(ValueError):
@@ -104,11 +102,6 @@ class Event:
 
 record_event = Hook[[Event], int]("write an event that has no effect, as a statement by itself")
 """Lets `core` record what a person was refused; the ledger joins it."""
-
-
-def without_keys(text: str) -> str:
-    """The text with no more of an agent's key than its beginning (Spec: ledger 17)."""
-    return KEYS.sub(r"\1…", text) if "nxs_" in text else text
 
 
 def text(value: str, limit: int = SHORT) -> str:

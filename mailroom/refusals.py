@@ -6,7 +6,8 @@ from datetime import datetime
 
 from core.actors import System
 from core.decision import Code, Denied, Deny
-from core.events import Event, text, without_keys
+from core.events import Event, text
+from core.key_form import without_keys
 from ledger import sql as ledger_sql
 from mailroom.delivery import (
     SYSTEM_ROUTE,

@@ -5,7 +5,7 @@ from typing import Any
 
 import structlog
 
-from core.events import without_keys
+from core.key_form import without_keys
 from core.terminal import printable_lines
 
 SHARED: list[Any] = [

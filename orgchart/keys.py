@@ -18,6 +18,7 @@ from core.actors import Actor, Person
 from core.database import needs_transaction
 from core.decision import Code, refuse
 from core.interventions import record_intervention
+from core.key_form import KEY_PREFIX, PREFIX_LENGTH
 from core.people import board_members
 from core.permissions import Deed, require_deed
 from ledger.services import record
@@ -27,10 +28,7 @@ from orgchart.people.members import lock_users
 from orgchart.policy.compiled import Policy
 from orgchart.policy.separation import ORDERS_CHANGES
 
-KEY_PREFIX = "nxs_"
 KEY_BYTES = 32
-PREFIX_LENGTH = 12
-"""How much of a key is kept in the clear, so that people can tell keys apart."""
 
 
 def digest_of(key: str) -> bytes:

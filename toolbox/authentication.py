@@ -19,8 +19,9 @@ from core.actors import denial
 from core.database import retry_broken
 from core.decision import Code, Denied, refuse
 from core.events import Event
+from core.key_form import KEY_PREFIX
 from ledger.services import record_alone
-from orgchart.keys import KEY_PREFIX, digest_of
+from orgchart.keys import digest_of
 from orgchart.models import ApiKey
 from orgchart.pauses.rules import PauseFacts
 from orgchart.policy.compiled import Policy

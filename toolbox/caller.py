@@ -14,7 +14,8 @@ from django.utils import timezone
 from pydantic_core import to_json
 
 from core.decision import Allow, Decision, require
-from core.events import EventFields, without_keys
+from core.events import EventFields
+from core.key_form import without_keys
 from orgchart.models import Agent as AgentRow
 from orgchart.pauses.rules import PauseFacts
 from orgchart.policy.compiled import Agent, Policy, Role

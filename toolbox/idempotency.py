@@ -13,7 +13,7 @@ from django.db import connection
 from pydantic_core import from_json, to_json
 
 from core.decision import Code, refuse
-from core.events import without_keys
+from core.key_form import without_keys
 from toolbox.caller import Caller
 from toolbox.models import IdempotencyRecord
 from toolbox.quotas import charge_answer

@@ -36,8 +36,9 @@ IDLE_SECONDS = 0.5
 """Idle time after which the sender closes its connection."""
 GATHER_SECONDS = 0.1
 """From one notification of a process to its next, which gathers agents meanwhile: the first is sent
-at once, and a busy process sends few. At 0.02 they cost a send 3 to 5 % of its processor time; of
-an agent that mails without a pause a waiter elsewhere hears 0.05 later in the median.
+at once, and a busy process sends few. At 0.02 they cost a send 3 to 5 % of its processor time.
+While an agent mails without a pause, a waiter in another process hears of a mail about 0.05 s
+later.
 """
 NOTIFY = """
 SELECT pg_notify(%(channel)s, string_agg(DISTINCT agent_id::text, ',') || %(sender)s)

@@ -100,7 +100,8 @@ class ExportingAdmin:
         shown = {*page.get_list_display(request), *flatten(page.get_fields(request))}
         shown |= {*self.in_other_words}
         hidden = set(page.get_exclude(request) or ())
-        hidden |= {name for name, right in self.seen_with.items() if not _has(request, right)}
+        may = request.user.has_perm
+        hidden |= {name for name, right in self.seen_with.items() if not may(right)}
         return [
             field
             for field in page.opts.concrete_fields
@@ -130,10 +131,6 @@ class ExportingAdmin:
         response.headers["Content-Disposition"] = f'attachment; filename="{name}"'
         response.headers["Cache-Control"] = "no-store"
         return response
-
-
-def _has(request: HttpRequest, right: str) -> bool:
-    return bool(request.user.has_perm(right))
 
 
 def _pages(rows: QuerySet[Any], fields: Sequence[Field[Any, Any]]) -> Iterator[list[Any]]:

@@ -16,7 +16,8 @@ from django.db import connection, connections, models
 from django.utils import timezone
 
 from core.actors import System
-from orgchart.keys import KEY_PREFIX, digest_of, issue_key
+from core.key_form import KEY_PREFIX
+from orgchart.keys import digest_of, issue_key
 from orgchart.models import (
     Agent,
     Alias,

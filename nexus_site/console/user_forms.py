@@ -82,8 +82,8 @@ class PersonChangeForm(MembersForm, UserChangeForm):
 
 
 class PersonCreationForm(MembersForm, UserCreationForm):
-    """A new user, with a name that the records of what they do have room for and that looks like
-    no other (Spec: people 45).
+    """A new user. The name fits the records of what they do, and looks like no other
+    (Spec: people 45).
     """
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:

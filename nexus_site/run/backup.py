@@ -268,7 +268,7 @@ def _has_tables() -> bool:
 
 
 def _run(program: str, options: Sequence[str], folder: Path) -> str:
-    """What one of PostgreSQL's programs says of the backup's dump; no command line has a password.
+    """Run one of PostgreSQL's programs on the backup's dump; its output. No argument is a password.
 
     It ends with this process: what goes on alone would fill a database that has no files.
     """

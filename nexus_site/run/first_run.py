@@ -21,7 +21,7 @@ from core.permissions import PeopleGroup
 from ledger.keys import HEAD, known_head
 from nexus_site.console.group_rights import are_granted
 from nexus_site.run import roles
-from nexus_site.run.versions import later_migrations
+from nexus_site.run.versions import is_earlier, later_migrations
 from orgchart.keys import issue_key
 from orgchart.models import Agent, Organisation
 from orgchart.packs import load_pack
@@ -36,7 +36,11 @@ PEOPLE = {group.lower(): group for group in PeopleGroup}
 """The first user of each group, by name."""
 
 
-class DatabaseGone(Exception):
+class WrongDatabase(Exception):
+    """This version does not start on the database."""
+
+
+class DatabaseGone(WrongDatabase):
     """The database is empty, and this machine knows a ledger: a second company would be founded."""
 
     def __init__(self) -> None:
@@ -48,7 +52,7 @@ class DatabaseGone(Exception):
         )
 
 
-class DatabaseOfLaterVersion(Exception):
+class DatabaseOfLaterVersion(WrongDatabase):
     """A later version migrated the database: this one does not know all of its tables."""
 
     def __init__(self, migrations: Iterable[str]) -> None:
@@ -68,7 +72,7 @@ def migrate() -> bool:
         raise DatabaseOfLaterVersion(later)
     if not executor.loader.applied_migrations and known_head():
         raise DatabaseGone
-    due = bool(executor.migration_plan(executor.loader.graph.leaf_nodes())) or not are_granted()
+    due = is_earlier(executor) or not are_granted()
     if due:
         call_command("migrate", verbosity=0, interactive=False)
     roles.grant_serving()

@@ -13,7 +13,8 @@ from django.utils import timezone
 from mcp.shared.exceptions import MCPError
 
 from core.decision import Denied
-from orgchart.keys import PREFIX_LENGTH, issue_key, revoke_key
+from core.key_form import PREFIX_LENGTH
+from orgchart.keys import issue_key, revoke_key
 from orgchart.policy.vocabulary import ToolMode
 from tests.clients import installs
 from tests.clients.listening import ENDED, listening

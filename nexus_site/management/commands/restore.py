@@ -18,6 +18,7 @@ from ledger.verification import verify_ledger
 from nexus_site.run import roles
 from nexus_site.run.backup import CannotCopy, Manifest, restore
 from nexus_site.run.postgres import PostgresUnavailable
+from nexus_site.run.versions import is_earlier
 
 
 class Command(BaseCommand):
@@ -44,8 +45,7 @@ class Command(BaseCommand):
             manifest = restore(options["folder"], keys=options["keys"])
         except (CannotCopy, PostgresUnavailable, OSError) as problem:
             raise CommandError(printable_lines(str(problem))) from None
-        executor = MigrationExecutor(connection)
-        if executor.migration_plan(executor.loader.graph.leaf_nodes()):
+        if is_earlier(MigrationExecutor(connection)):
             self.stdout.write("It is of an earlier version: the next start migrates it.")
         self._require_last_seal(manifest)
         try:

@@ -116,12 +116,7 @@ class Command(BaseCommand):
                 self.say(f"New agent keys in {', '.join(str(file) for file in files)}.")
             self.prepare_hands()
             first_run.create_first_people(show=self.introduce, now=timezone.now())
-        except (
-            BadPack,
-            first_run.DatabaseGone,
-            first_run.DatabaseOfLaterVersion,
-            OSError,
-        ) as error:
+        except (BadPack, first_run.WrongDatabase, OSError) as error:
             self.stderr.write(str(error))
             return 1
         except OperationalError as problem:

@@ -10,10 +10,11 @@ from django.db import transaction
 from django.utils import timezone
 
 from core.decision import Denied
+from core.key_form import PREFIX_LENGTH
 from core.people import operator
 from orgchart.commands import organisation_of
 from orgchart.compiling import compile_policy
-from orgchart.keys import PREFIX_LENGTH, issue_key, revoke_key
+from orgchart.keys import issue_key, revoke_key
 from orgchart.models import Agent, ApiKey, Organisation
 
 
