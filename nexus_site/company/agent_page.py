@@ -75,13 +75,15 @@ def what_it_does(request: HttpRequest, agent: Agent) -> dict[str, Any]:
     policy = current_policy(agent.organisation_id)
     party = policy.agents[agent.handle]
     standing = Session.objects.filter(agent=agent, standing=True).first()
+    may_read = request.user.has_perm("contracts.view_contract")
+    states = states_of(agent.organisation_id, agent.id, with_titles=may_read)
     return {
         "policy": policy,
         "party": party,
         "role": policy.roles[party.role],
         "role_page": reverse("admin:orgchart_role_change", args=[agent.role_id]),
         "superior_page": page_of(agent.reports_to) if agent.reports_to else "",
-        "state": states_of(agent.organisation_id, agent.id)[agent.handle],
+        "state": states[agent.handle],
         "mode": effective_session(standing, policy).mode if standing else "chat_safe",
         "has_called": standing is not None,
         "rights": rights_of(policy, party),

@@ -50,13 +50,16 @@ def company_page(request: HttpRequest) -> HttpResponse:
     if policy is not None:
         top = request.GET.get("top", "")
         context |= _drawn(
-            policy, context["organisation_name"], top if top in policy.agents else BOARD
+            policy,
+            context["organisation_name"],
+            top if top in policy.agents else BOARD,
+            with_titles=request.user.has_perm("contracts.view_contract"),
         )
     return TemplateResponse(request, "admin/nexus/company.html", context)
 
 
-def _drawn(policy: Policy, name: str, top: str) -> dict[str, Any]:
-    states = states_of(policy.organisation_id)
+def _drawn(policy: Policy, name: str, top: str, *, with_titles: bool) -> dict[str, Any]:
+    states = states_of(policy.organisation_id, with_titles=with_titles)
     below: dict[str, list[str]] = {}
     for agent in sorted(policy.agents.values(), key=lambda a: (policy.level_of(a), a.handle)):
         below.setdefault(agent.reports_to or BOARD, []).append(agent.handle)

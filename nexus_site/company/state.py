@@ -21,7 +21,7 @@ from tasks.vocabulary import Status
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """The contract that an agent works under, and its state."""
+    """The contract that an agent works under, and its state; its id for a title that is hidden."""
 
     id: str
     title: str
@@ -49,10 +49,16 @@ class AgentState:
     tasks: int = 0
 
 
-def states_of(organisation_id: int, agent_id: int | None = None) -> Mapping[str, AgentState]:
-    """The state of every agent, or of one, by handle; queries do not grow with the agents."""
+def states_of(
+    organisation_id: int, agent_id: int | None = None, *, with_titles: bool = False
+) -> Mapping[str, AgentState]:
+    """The state of every agent, or of one, by handle; queries do not grow with the agents.
+
+    `with_titles` is for who may read contracts: agents write their titles (Spec: people 52).
+    """
     whose = (organisation_id, agent_id)
-    work, waits, tasks = _work(*whose), _waits(*whose), _tasks(*whose)
+    work = _work(*whose, title="title" if with_titles else "id")
+    waits, tasks = _waits(*whose), _tasks(*whose)
     found = {}
     agents = Agent.objects.filter(organisation=organisation_id, **_only("id", agent_id))
     for agent in agents.annotate(is_paused=is_paused("id")).order_by("handle"):
@@ -83,13 +89,13 @@ def _only(column: str, agent_id: int | None) -> dict[str, int]:
     return {} if agent_id is None else {column: agent_id}
 
 
-def _work(organisation_id: int, agent_id: int | None) -> dict[int, Work]:
+def _work(organisation_id: int, agent_id: int | None, *, title: str) -> dict[int, Work]:
     """The newest contract that each agent works under; work in progress before work in review."""
     rows = Contract.objects.filter(
         organisation=organisation_id, state__in=AT_WORK, **_only("assignee_id", agent_id)
     )
     newest = rows.order_by("assignee_id", "state", "-id").distinct("assignee_id")
-    columns = newest.values_list("assignee_id", "id", "title", "mode", "state")
+    columns = newest.values_list("assignee_id", "id", title, "mode", "state")
     return {assignee: Work(*rest) for assignee, *rest in columns}
 
 

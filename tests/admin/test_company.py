@@ -7,11 +7,12 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
+from contracts.models import Contract
 from core.decision import Allow
 from nexus_site.company import matrix
 from nexus_site.company.state import states_of
 from orgchart.explaining import ask_mail, explain
-from orgchart.models import ContactRule
+from orgchart.models import Agent, ContactRule
 from orgchart.staffing import deactivate_agent
 from tests.browser.day import day_of
 from tests.company import load_company
@@ -61,6 +62,19 @@ class TestTheDrawing:
 
         small = load_company("constitution").organisation
         assert asked(company.organisation) == asked(small)
+
+    def test_shows_titles_of_contracts_only_to_who_may_read_contracts(
+        self, board, hr, company, now
+    ):
+        """Spec: people 52. Agents write these titles; the page of an agent follows, too."""
+        ids = day_of(company)
+        title = Contract.objects.get(id=ids["it"]).title
+        agent = Agent.objects.get(organisation=company.organisation, handle="it_manager").id
+        for page in ("/admin/company/", f"/admin/orgchart/agent/{agent}/change/"):
+            assert title in board.get(page).content.decode()
+            html = hr.get(page).content.decode()
+            assert title.lower() not in html.lower()
+            assert ids["it"] in html
 
     def test_is_for_who_may_look_at_the_organisation(self, hr, nobody, company):
         for page in ("/admin/company/", "/admin/matrix/"):
