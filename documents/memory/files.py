@@ -89,11 +89,15 @@ def _take_in(owner: MemoryOwner) -> MemoryFile | None:
 def _lines_of_agents(
     owner: MemoryOwner, before: str, entries: Sequence[MemoryEntry]
 ) -> AbstractSet[str]:
-    """The lines of a shared memory that no person wrote: not all of its readers may read them."""
+    """The lines of a shared memory that no person wrote: not all of its readers may read them.
+
+    Those of entries too that the file no longer has: a person may put back what was removed.
+    """
     if owner.scope == rules.AGENT:
         return frozenset()
-    of_people = memory_text([each for each in entries if each.person])
-    return _lines(before) - _lines(of_people) - {""}
+    of_agents = _lines(memory_text([each for each in entries if not each.person]))
+    of_people = _lines(memory_text([each for each in entries if each.person]))
+    return (of_agents | _lines(before)) - of_people - {""}
 
 
 def _lines(text: str) -> AbstractSet[str]:

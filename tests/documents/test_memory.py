@@ -471,6 +471,17 @@ class TestTheFile:
         assert "> Buy a second house." in text, "what a person wrote is said"
         assert "we sell the house" not in text
 
+    def test_that_all_share_repeats_no_agent_where_a_removed_line_comes_back(self, committed):
+        """Spec: memory 5."""
+        remember(committed, OTHER, "we sell the house", "organisation")
+        file = self.file(committed).parents[2] / "MEMORY.md"
+        written = file.read_text()
+        for text in ("", f"{written}Buy a second house.\n"):
+            file.write_text(text)
+            shown = read(committed, DEVELOPER, "organisation").result["text"]
+            assert "we sell the house" not in shown
+        assert "Buy a second house." in shown
+
     def test_without_a_change_makes_no_entry(self, committed):
         for number in range(3):
             remember(committed, DEVELOPER, f"entry {number}")
