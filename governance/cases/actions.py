@@ -189,10 +189,13 @@ def _tasks(row: Case) -> dict[str, Any]:
     tasks = _newest(row, Stage.TASKS).get("tasks", [])
     return {
         "tasks": "\n".join(
-            " | ".join(" ".join(t[name].split()) for name in ("id", "task", "verify_by"))
-            for t in tasks
+            " | ".join(_on_a_line(t[name]) for name in ("id", "task", "verify_by")) for t in tasks
         )
     }
+
+
+def _on_a_line(text: str) -> str:
+    return " ".join(text.split()).replace("|", r"\|")
 
 
 def _other_outcome(row: Case) -> dict[str, Any]:

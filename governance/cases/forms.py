@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from django import forms
@@ -20,6 +21,9 @@ from governance.cases.vocabulary import Outcome
 CODE = UnfoldAdminTextInputWidget(
     attrs={"autocomplete": "one-time-code", "inputmode": "numeric", "autofocus": True}
 )
+
+BAR = re.compile(r"(?<!\\)\|")
+"""What separates the parts of a line of TASKS; a bar within a part is written `\\|`."""
 
 
 def _area(rows: int) -> UnfoldAdminTextareaWidget:
@@ -62,19 +66,21 @@ class AmendTasksForm(CaseForm):
         label=_("Tasks"),
         max_length=100_000,
         widget=_area(8),
-        help_text=_("One task on each line: id | task | how it is verified."),
+        help_text=_(
+            r"One task on each line: id | task | how it is verified. A bar of the text is \|."
+        ),
     )
 
     def clean_tasks(self) -> list[dict[str, str]]:
         """The tasks, one from each line."""
         found = []
         for line in self.cleaned_data["tasks"].splitlines():
-            parts = [part.strip() for part in line.split("|", 2)]
+            parts = [part.strip().replace(r"\|", "|") for part in BAR.split(line)]
             if parts == [""]:
                 continue
             if len(parts) != 3 or not all(parts):
                 raise forms.ValidationError(
-                    gettext("Write each line as: id | task | how it is verified")
+                    gettext(r"Write each line as: id | task | how it is verified; a bar is \|")
                 )
             found.append(dict(zip(("id", "task", "verify_by"), parts, strict=True)))
         return found

@@ -174,7 +174,9 @@ def test_a_reviewer_amends_the_tasks_with_a_preview_and_no_code(desk, play):
     )
     page.locator("#choices").get_by_role("link", name="Amend TASKS").click()
     expect(page.locator("[name=tasks]")).to_have_value("T1 | Print ok | python ok.py")
-    reviewer.begin("Amend TASKS", reason="Clearer", tasks="T1 | Print ok | python ok.py | grep ok")
+    reviewer.begin(
+        "Amend TASKS", reason="Clearer", tasks=r"T1 | Print ok | python ok.py \| grep ok"
+    )
     expect(page.locator("#given")).to_contain_text("python ok.py | grep ok")
     assert page.locator("input[name=code]").get_attribute("type") == "hidden"
     assert not Intervention.objects.exists()

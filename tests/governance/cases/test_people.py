@@ -572,6 +572,26 @@ class TestPages:
         assert answer.context_data["form"].errors[field] == ["This field is required."]
         assert play.at == ("open", "ANALYSIS", 1)
 
+    def test_change_no_task_that_they_left_as_it_was(self, reviewer, play):
+        """Spec: constitution 4, 22. A bar in a task moved its end into what the Tester sees."""
+        play.submit("ANALYSIS", "OK")
+        task = {"id": "T|1", "task": r"print a | b \ c", "verify_by": "run | grep"}
+        play.submit("TASKS", "OK", content={"tasks": [task]})
+        play.submit("IMPLEMENTATION", "OK")
+        play.submit("REVIEW", "APPROVED")
+        play.submit("TEST", "EVIDENCE_UNAVAILABLE")
+        address = f"/admin/governance/case/{play.id}/amend-tasks/"
+        form = reviewer.get(address).context_data["form"]
+        posted = {"tasks": form.initial["tasks"], "reason": "as it was"}
+        posted["version"] = play.row.version
+        shown = reviewer.post(address, posted).content.decode()
+        token = re.search(r'name="token" value="([^"]+)"', shown).group(1)
+        assert (
+            reviewer.post(address, {**posted, "token": token, "_confirm": "1"}).status_code == 302
+        )
+        kept = Artifact.objects.get(case_id=play.id, stage="TASKS", revision=1)
+        assert kept.content == {"tasks": [task]}
+
     @pytest.mark.parametrize("is_violated", [True, False])
     def test_say_why_an_amendment_leaves_a_case_paused(self, reviewer, play, is_violated):
         """Spec: constitution 38."""
