@@ -45,6 +45,19 @@ def read_object(body: bytes) -> dict[str, Any]:
     return found
 
 
+def read_content(content: bytes) -> Any:
+    """The value of a JSON file, of any size: no key is given twice, no number is infinite.
+
+    Raises ValueError with what is wrong.
+    """
+    try:
+        return DECODER.decode(content.decode("utf-8"))
+    except Denied as refusal:
+        raise ValueError(refusal.deny.message) from refusal
+    except RecursionError as problem:
+        raise ValueError("it is nested too deep") from problem
+
+
 def require_shape(body: bytes) -> None:
     """Raise Denied INVALID_PARAMS where a parser would build too many elements, or too deep."""
     openings, marks = body.count(b"[") + body.count(b"{"), body.count(b",")

@@ -12,7 +12,6 @@ from typing import Annotated, Any
 
 from django.db import transaction
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
-from pydantic_core import from_json
 
 from core import paging
 from core.actions import Action
@@ -21,6 +20,7 @@ from core.database import hold_lock
 from core.decision import Code, Denied, refuse
 from core.ids import row_id
 from core.permissions import Deed, require_deed
+from core.strictjson import read_content
 from ledger.services import record
 from orgchart.models import Organisation
 from tasks.models import Feedback, FeedbackHook
@@ -79,7 +79,7 @@ def read_file(name: str, content: bytes) -> list[FeedbackItem]:
             text = content.decode("utf-8-sig")
             raw: Any = [_filled(line) for line in csv.DictReader(io.StringIO(text))]
         else:
-            raw = from_json(content, allow_inf_nan=False)
+            raw = read_content(content)
     except (ValueError, csv.Error) as problem:
         raise _unreadable(name, str(problem)) from problem
     return read_items(raw, name)

@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
-from pydantic_core import from_json, to_json
+from pydantic_core import to_json
 
 from core.decision import Denied, require
 from core.limits import BIGGEST_VERSION
-from core.strictjson import read_object
+from core.strictjson import read_content, read_object
 from orgchart.policy.compiled import Policy
 from tasks.intake.feedback import LenientMoment, StorableText
 from tasks.results import JsonObject, TaskResult
@@ -97,7 +97,7 @@ def _read_file(file: Path, policy: Policy) -> Iterator[FileEntry]:
         yield FileEntry(file.name, None, "not readable: no plain file")
         return
     try:
-        raw = from_json(file.read_bytes(), allow_inf_nan=False)
+        raw = read_content(file.read_bytes())
     except (OSError, ValueError) as problem:
         yield FileEntry(file.name, None, f"not readable: {problem}"[:300])
         return
