@@ -21,6 +21,9 @@ from orgchart.policy.vocabulary import (
     Kind,
 )
 
+TOOL_TYPES = frozenset({"contract", "verdict", "deployment_approval"})
+"""Mail types that also move a state machine."""
+
 
 def violations(policy: Policy) -> list[BrokenInvariant]:
     """Every invariant that the policy breaks, each with its place; empty when it is sound."""
@@ -150,6 +153,19 @@ def _known_types(policy: Policy) -> Iterator[BrokenInvariant]:
             )
 
 
+def _tool_types(policy: Policy) -> Iterator[BrokenInvariant]:
+    """What moves a state machine is no text that send_mail carries (Spec: mail 23)."""
+    for name in sorted(TOOL_TYPES & policy.mail_types.keys()):
+        if not policy.mail_types[name].issued_by:
+            yield BrokenInvariant(
+                "types of tools",
+                Subject.MAIL_TYPE,
+                name,
+                "only a tool sends this type",
+                "name the tools that send it in `issued_by`",
+            )
+
+
 def _paths(policy: Policy) -> Iterator[BrokenInvariant]:
     for role in policy.roles.values():
         files = role.files
@@ -244,6 +260,7 @@ CHECKS: tuple[Callable[[Policy], Iterator[BrokenInvariant]], ...] = (
     _aliases,
     _known_tools,
     _known_types,
+    _tool_types,
     _paths,
     _chain,
     check_contacts,

@@ -33,6 +33,7 @@ class BrokenInvariant:
 MEANINGS: Mapping[str, str] = {
     "names": _("Every name means one thing"),
     "known names": _("Rules name what exists"),
+    "types of tools": _("Contracts, verdicts and approvals of deployments come from tools"),
     "known tools": _("Roles have tools that exist"),
     "built-in tools": _("Every agent keeps the built-in tools"),
     "paths": _("Paths stay inside the company's files"),

@@ -88,6 +88,10 @@ BREAKING = [
         with_type(name="odd", senders=frozenset({"nobody"})),
         "sender nobody is no role",
     ),
+    *(
+        ("types of tools", "_tool_types", with_type(name=name, senders=None), "only a tool sends")
+        for name in ("contract", "verdict", "deployment_approval")
+    ),
     (
         "known names",
         "_known_types",
