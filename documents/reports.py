@@ -107,6 +107,8 @@ def read_reports(*, caller: Caller, wanted: ReportFilter) -> ReportPage:
     with connection.cursor() as db:
         db.execute(text, values)
         rows = db.fetchall()
+    if not rows and wanted.kind is DocumentKind.REPORT and wanted.department is not None:
+        _require_department(caller, wanted.department)
     page, more = paging.cut(rows, wanted.limit, lambda row: f"{row[9].isoformat()} {row[0]}")
     return {
         "reports": [_listed(caller, row) for row in page if _readable(caller, row[2], row[4])],
@@ -154,24 +156,27 @@ def read_report(*, caller: Caller, document_id: str, within: str = "") -> WholeR
     }
 
 
+def _require_department(caller: Caller, department: str) -> None:
+    """Raises Denied SCOPE_DENIED for a department of which the caller reads nothing."""
+    if not rules.has_members_below(caller.agent, department, caller.policy):
+        folder = rules.reports_folder(department)
+        caller.require(rules.can_read(folder, caller.agent, caller.policy))
+
+
 def _sources(caller: Caller, wanted: ReportFilter) -> tuple[list[str], list[int]]:
     """The folders and the authors to read: of notes and PRDs, the caller; of a department's
-    reports, its folder and its agents below the caller; else all that the caller may read.
-
-    Raises Denied SCOPE_DENIED for a department of which the caller reads nothing.
+    reports, its folder; and all below the caller, for a report stays where it was filed.
     """
     if wanted.kind is not DocumentKind.REPORT:
         return [], [caller.agent.id]
+    authors = rules.authors_below(caller.agent, caller.policy)
     if wanted.department is not None:
         folder = rules.reports_folder(wanted.department)
-        below = rules.members_below(caller.agent, wanted.department, caller.policy)
-        if not below:
-            caller.require(rules.can_read(folder, caller.agent, caller.policy))
-        return [folder] if _in_scope(caller, folder) else [], below
+        return [folder] if _in_scope(caller, folder) else [], authors
     with connection.cursor() as db:
         db.execute(FOLDERS, {"organisation": caller.organisation_id})
         folders = [folder for (folder,) in db.fetchall() if _in_scope(caller, folder)]
-    return folders, rules.authors_below(caller.agent, caller.policy)
+    return folders, authors
 
 
 def _in_scope(caller: Caller, path: str) -> bool:

@@ -163,13 +163,12 @@ def authors_below(reader: Agent, policy: Policy) -> list[int]:
     return [reader.id, *(each.id for each in others if can_read_of(each, reader, policy))]
 
 
-def members_below(reader: Agent, department: str, policy: Policy) -> list[int]:
-    """The ids of a department's agents that an agent is above, in the chain of command."""
-    return [
-        each.id
+def has_members_below(reader: Agent, department: str, policy: Policy) -> bool:
+    """Whether an agent is above agents of a department, in the chain of command."""
+    return any(
+        reader in policy.chain_above(each) and department_of(each, policy) == department
         for each in policy.agents.values()
-        if reader in policy.chain_above(each) and department_of(each, policy) == department
-    ]
+    )
 
 
 def can_mark_for_board(agent: Agent) -> Decision:

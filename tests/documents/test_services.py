@@ -385,6 +385,15 @@ class TestReadReport:
         assert titles(listed(caller, department=department)) == ["Week 7"]
         assert read_report(caller=caller, document_id=str(row.id))["body"] == row.body
 
+    def test_is_found_by_the_department_of_the_work(self, nexus):
+        """Spec: files 13. The author is of another department than its contract."""
+        row = filed(caller_of(nexus, "frontend_worker"), reader="product_manager")
+        for reader in ("it_manager", "product_manager"):
+            caller = caller_of(nexus, reader)
+            assert row.department == "product"
+            assert titles(listed(caller)) == ["Week 7"]
+            assert titles(listed(caller, department="product")) == ["Week 7"]
+
     def test_is_no_way_from_one_manager_to_another(self, nexus):
         row = filed(caller_of(nexus, "it_manager"))
         for reader in ("hr_manager", "product_manager", "backend_worker"):
