@@ -10,10 +10,9 @@ from core.decision import Allow, Code, Decision, deny
 from orgchart.policy.compiled import Agent, Policy
 from orgchart.policy.parties import Party, chain_of
 from orgchart.policy.paths import can_touch, expand, is_code, is_denied
-from orgchart.policy.readership import rule_of_reading
+from orgchart.policy.readership import REPORTS, filing_scope, rule_of_reading
 from orgchart.policy.vocabulary import BOARD, Access, Kind
 
-REPORTS = "reports/"
 TECH = "tech"
 TECH_REPORTS = f"{REPORTS}{TECH}/"
 PRDS = "docs/prd/"
@@ -86,14 +85,9 @@ def _department(agent: Agent, policy: Policy) -> str:
 
     above = (policy.agents.get(handle) for handle in chain_of(agent.handle, superior))
     for at in (agent, *filter(None, above)):
-        role = policy.roles[at.role]
-        scopes = (
-            role.files.write if role.kind is Kind.WORKER else role.files.write + role.files.read
-        )
-        for scope in expand(scopes, at):
-            parts = scope.split("/")
-            if len(parts) == 3 and scope.startswith(REPORTS) and scope.endswith("/"):
-                return parts[1]
+        for scope in expand((filing_scope(policy.roles[at.role]),), at):
+            if scope:
+                return scope.split("/")[1]
     return ""
 
 

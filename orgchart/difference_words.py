@@ -35,6 +35,7 @@ PATTERNS = (
     _("%(agent)s left as a member of %(group)s"),
     _("%(agent)s left as %(role)s"),
     _("%(agent)s, which orders changes, gets other instructions"),
+    _("reports of the department of %(role)s are no longer filed in %(path)s"),
     _("%(name)s leads to %(agent)s"),
     _("%(agent)s leads %(group)s"),
     _("%(agent)s is a member of %(group)s"),

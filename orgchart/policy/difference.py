@@ -11,6 +11,7 @@ from orgchart import catalogue
 from orgchart.catalogue import Source
 from orgchart.policy import contact_difference
 from orgchart.policy.compiled import Agent, Policy, Role
+from orgchart.policy.readership import filing_scope
 from orgchart.policy.separation import ORDERS_CHANGES
 from orgchart.policy.vocabulary import ContractScope, Kind
 
@@ -34,7 +35,8 @@ def between(before: Policy | None, after: Policy) -> Difference:
     imposed = frozenset(denials(after))
     same = _same_agents(before, after) if before else frozenset()
     allowed = {*_gained(before, after, same), *(f"{each} (lifted)" for each in lifted - imposed)}
-    allowed |= set(_told_otherwise(before, after)) if before else set()
+    if before:
+        allowed |= {*_told_otherwise(before, after), *_filed_elsewhere(before, after)}
     forbidden = {*_gained(after, before, same), *(imposed - lifted)}
     return Difference(tuple(sorted(allowed)), tuple(sorted(forbidden)))
 
@@ -97,6 +99,14 @@ def _told_otherwise(before: Policy, after: Policy) -> Iterator[str]:
             continue
         if _instructions(before, was) != _instructions(after, agent):
             yield f"{agent.handle}, which orders changes, gets other instructions"
+
+
+def _filed_elsewhere(before: Policy, after: Policy) -> Iterator[str]:
+    """The roles whose reports get another folder, which others read (Spec: files 13)."""
+    for name in before.roles.keys() & after.roles.keys():
+        folder = filing_scope(before.roles[name])
+        if folder and folder != filing_scope(after.roles[name]):
+            yield f"reports of the department of {name} are no longer filed in {folder}"
 
 
 def _instructions(policy: Policy, agent: Agent) -> tuple[object, ...]:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from core.decision import Allow, Code, Decision, deny
-from orgchart.policy.compiled import Agent, ContactRule, Policy
+from orgchart.policy.compiled import Agent, ContactRule, Policy, Role
 from orgchart.policy.parties import Board, Party
-from orgchart.policy.vocabulary import Visibility
+from orgchart.policy.vocabulary import Kind, Visibility
+
+REPORTS = "reports/"
 
 RULE = "a task's text is a message from its writer (Spec: tasks 33)"
 
@@ -45,6 +47,17 @@ def readable_writers(policy: Policy, reader: Agent) -> list[int]:
     return [
         writer.id for writer in policy.agents.values() if rule_of_reading(policy, writer, reader)
     ]
+
+
+def filing_scope(role: Role) -> str:
+    """The scope, such as `reports/tech/`, that takes the reports of a role's department.
+
+    A worker's own is one that it writes; empty: the role has none (Spec: files 13).
+    """
+    files = role.files
+    scopes = files.write if role.kind is Kind.WORKER else (*files.write, *files.read)
+    folders = (scope for scope in scopes if scope.startswith(REPORTS) and scope.endswith("/"))
+    return next((scope for scope in folders if scope.count("/") == 2), "")
 
 
 def can_tell(policy: Policy, writer: Party, reader: Agent) -> Decision:

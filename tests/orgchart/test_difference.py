@@ -306,6 +306,28 @@ class TestInstructions:
         assert change(with_role("qa_worker", summary="You pass.")) == ([], [])
 
 
+class TestWhereReportsAreFiled:
+    """Spec: files 13, people 9. HR alone could have filed technical reports in another folder."""
+
+    @pytest.mark.parametrize(
+        ("role", "folder", "files"),
+        [
+            ("it_manager", "reports/tech/", {"read": ("company/contracts/",)}),
+            ("it_manager", "reports/tech/", {"read": ("reports/hr/", "reports/tech/")}),
+            ("qa_worker", "reports/qa/", {"write": ("tests/",)}),
+        ],
+    )
+    def test_another_folder_is_a_new_right(self, role, folder, files):
+        scopes = replace(next(r.files for r in NEXUS.roles if r.name == role), **files)
+        said = f"reports of the department of {role} are no longer filed in {folder}"
+        assert said in change(with_role(role, files=scopes))[0]
+
+    def test_a_scope_elsewhere_takes_nothing_to_another_folder(self):
+        scopes = next(r.files for r in NEXUS.roles if r.name == "it_manager")
+        kept = replace(scopes, read=("reports/tech/",))
+        assert change(with_role("it_manager", files=kept))[0] == []
+
+
 class TestPermissionsOnTasks:
     """A role without any has no limit on tasks, so that taking all away gives a right."""
 
