@@ -24,8 +24,8 @@ from orgchart.admin.agents import KEY_REMARK
 from orgchart.difference_words import all_in_language
 from orgchart.keys import issue_key
 from orgchart.models import Agent
-from orgchart.pending.edits import activating
-from orgchart.pending.services import propose_change, waits_for_another
+from orgchart.second_person.edits import activating
+from orgchart.second_person.services import propose_change, waits_for_another
 from orgchart.services import SecondPersonNeeded
 from orgchart.staffing import activate_agent, deactivate_agent
 

@@ -14,8 +14,8 @@ class OrgchartConfig(AppConfig):
         from core.admin.happened import fact_in_language
         from core.waiting import register_kinds
         from orgchart.difference_words import in_language
-        from orgchart.pending import waiting
         from orgchart.people import members  # noqa: F401  joins the hooks
+        from orgchart.second_person import waiting
 
         fact_in_language.join(in_language)
         register_kinds(waiting.KINDS)

@@ -23,10 +23,10 @@ from core.people import board_members
 from core.permissions import Deed, require_deed
 from ledger.services import record
 from orgchart.models import Agent, ApiKey
-from orgchart.pending.rules import can_issue_key
 from orgchart.people.members import lock_users
 from orgchart.policy.compiled import Policy
 from orgchart.policy.separation import ORDERS_CHANGES
+from orgchart.second_person.rules import can_issue_key
 
 KEY_BYTES = 32
 

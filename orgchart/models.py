@@ -9,7 +9,6 @@ from django.db.models import Q
 
 from core.closed_sets import one_of
 from orgchart.pauses.models import Pause as Pause  # noqa: PLC0414  a table of this app
-from orgchart.pending.models import PendingChange as PendingChange  # noqa: PLC0414  a table of this app
 from orgchart.people.models import GivenPassword as GivenPassword  # noqa: PLC0414  as above
 from orgchart.people.models import Membership as Membership  # noqa: PLC0414  as above
 from orgchart.people.models import SavedFilter as SavedFilter  # noqa: PLC0414  as above
@@ -21,6 +20,7 @@ from orgchart.policy.vocabulary import (
     Kind,
     Relation,
 )
+from orgchart.second_person.models import PendingChange as PendingChange  # noqa: PLC0414  a table of this app
 
 HANDLE = RegexValidator(HANDLE_FORM, HANDLE_MEANT)
 

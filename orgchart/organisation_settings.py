@@ -9,9 +9,9 @@ from typing import Any
 from django.conf import settings
 
 from core.language import gettext_noop as _
-from orgchart import setting_values
+from orgchart import setting_parsers
 from orgchart.policy.vocabulary import ToolMode
-from orgchart.setting_values import BadSetting
+from orgchart.setting_parsers import BadSetting
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,17 +32,17 @@ class Setting:
     @property
     def is_duration(self) -> bool:
         """Whether the value is a length of time, in seconds."""
-        return self.check in (setting_values.seconds, setting_values.some_seconds)
+        return self.check in (setting_parsers.seconds, setting_parsers.some_seconds)
 
 
 def _choice(default: str, label: str, meaning: str, *, choices: Mapping[str, str]) -> Setting:
     """A setting that has one of a few values."""
-    return Setting(default, label, meaning, setting_values.one_of(*choices), choices)
+    return Setting(default, label, meaning, setting_parsers.one_of(*choices), choices)
 
 
 def _quota(bound: str, label: str, meaning: str) -> Setting:
     """A quota: 0, or at most the installation's limit."""
-    return Setting(0, label, meaning, setting_values.within(bound), bound=bound)
+    return Setting(0, label, meaning, setting_parsers.within(bound), bound=bound)
 
 
 SETTINGS: Mapping[str, Setting] = {
@@ -50,7 +50,7 @@ SETTINGS: Mapping[str, Setting] = {
         ["chat_safe"],
         _("Modes that sessions may have"),
         _("tool modes that a session may have at all, comma-separated"),
-        setting_values.modes,
+        setting_parsers.modes,
     ),
     "enforcement": _choice(
         "enforce",
@@ -65,19 +65,19 @@ SETTINGS: Mapping[str, Setting] = {
         7200,
         _("Time to answer an escalation"),
         _("seconds a superior has to answer an escalation"),
-        setting_values.seconds,
+        setting_parsers.seconds,
     ),
     "ceo_timeout": Setting(
         14_400,
         _("Time for the top agent to answer"),
         _("seconds the top agent has to answer before the Board is told"),
-        setting_values.seconds,
+        setting_parsers.seconds,
     ),
     "task_lease": Setting(
         0,
         _("How long a claim on a task lasts"),
         _("seconds a claim on a task lasts without an update; 0 = no lease"),
-        setting_values.seconds,
+        setting_parsers.seconds,
     ),
     "task_visibility": _choice(
         "contacts",
@@ -92,31 +92,31 @@ SETTINGS: Mapping[str, Setting] = {
         [],
         _("Task types that wait for approval"),
         _("task types that a task lead approves before they are completed"),
-        setting_values.names,
+        setting_parsers.names,
     ),
     "frame_timeout": Setting(
         3600,
         _("Time for delegated work"),
         _("seconds a delegation may take before it returns a failure to its opener"),
-        setting_values.some_seconds,
+        setting_parsers.some_seconds,
     ),
     "max_rounds": Setting(
         3,
         _("Rounds before a case pauses"),
         _("rounds of a constitutional case before it pauses for people"),
-        setting_values.rounds,
+        setting_parsers.rounds,
     ),
     "board_webhook": Setting(
         "",
         _("Webhook of the Board"),
         _("address that notices to the Board are posted to"),
-        setting_values.url,
+        setting_parsers.url,
     ),
     "board_email": Setting(
         "",
         _("E-mail address of the Board"),
         _("mail address that notices to the Board are sent to"),
-        setting_values.mail_address,
+        setting_parsers.mail_address,
     ),
     "repository": Setting(
         "",
@@ -125,7 +125,7 @@ SETTINGS: Mapping[str, Setting] = {
             "where the organisation's git repository is imported from: an https or ssh address, "
             "or an absolute path; empty = NEXUS creates one"
         ),
-        setting_values.repository,
+        setting_parsers.repository,
     ),
     "repository_push": _choice(
         "manual",
@@ -140,7 +140,7 @@ SETTINGS: Mapping[str, Setting] = {
         False,
         _("Notices to internal addresses"),
         _("whether outgoing notices may go to loopback or private addresses"),
-        setting_values.flag,
+        setting_parsers.flag,
     ),
     "bytes_per_minute": _quota(
         "NEXUS_BYTES_PER_MINUTE",

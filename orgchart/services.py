@@ -22,13 +22,13 @@ from orgchart.compiling import compile_policy
 from orgchart.keys import revoke_outgrown_keys
 from orgchart.models import Organisation
 from orgchart.organisation_settings import checked
-from orgchart.pending.rules import can_apply, can_change_alone
 from orgchart.policy import difference, invariants
 from orgchart.policy.compiled import Policy
 from orgchart.policy.difference import Difference
 from orgchart.policy.violation import BrokenInvariant
 from orgchart.policy_cache import mark_changing
-from orgchart.setting_values import BadSetting
+from orgchart.second_person.rules import can_apply, can_change_alone
+from orgchart.setting_parsers import BadSetting
 from orgchart.settings_rights import require_settings
 
 settings_changing = Hook[

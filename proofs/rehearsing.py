@@ -15,7 +15,7 @@ from django.utils import timezone
 
 from core.decision import Denied
 from governance.staff.deactivation import deactivate_by_person
-from orgchart.pending.edits import apply_edit
+from orgchart.second_person.edits import apply_edit
 from tests.company import Company
 from tests.machines import CompanyMachine
 from toolbox.caller import Clock

@@ -14,7 +14,7 @@ from core.params import Cursor, Limit, Name, Page, Version
 from orgchart.policy.vocabulary import ToolGroup
 from tasks import backlog, services
 from tasks.intake import feedback
-from tasks.params import (
+from tasks.param_types import (
     Ids,
     OptionalName,
     OptionalTypeName,

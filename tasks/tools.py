@@ -11,7 +11,7 @@ from orgchart.catalogue import Source
 from orgchart.policy.vocabulary import ToolGroup
 from tasks import discussion, listing, manager_tools, services
 from tasks.insight.recommendations import recommend_tasks
-from tasks.params import (
+from tasks.param_types import (
     ActiveForm,
     CommentBody,
     Ids,

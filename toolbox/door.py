@@ -23,8 +23,8 @@ from toolbox.caller import Caller
 from toolbox.denial_limits import may_record
 from toolbox.faults import fault_of
 from toolbox.gate import run
-from toolbox.next_steps import with_usable_step
 from toolbox.registry import REGISTRY
+from toolbox.usable_steps import with_usable_step
 from toolbox.wake import wake
 
 log = structlog.get_logger(__name__)

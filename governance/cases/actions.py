@@ -21,7 +21,7 @@ from governance.cases.facts import FINAL, CaseFacts, Next
 from governance.cases.models import Artifact, Case
 from governance.cases.vocabulary import Outcome, Stage, State
 from governance.cases.wording import next_step, round_shown
-from governance.interventions import confirmation
+from governance.interventions import confirmation_codes
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,11 +82,11 @@ def _steer(name: str, form: type[pages.CaseForm]) -> Callable[[ActRequest], Answ
         confirmed = None
         if rules.needs_code(groups, steering.action):
             code = str(call.data["code"])
-            confirmed = confirmation.confirm(
+            confirmed = confirmation_codes.confirm(
                 token=token, code=code, purpose=purpose, person=who, now=call.now
             )
         else:
-            confirmation.require_shown(token=token, purpose=purpose, person=who)
+            confirmation_codes.require_shown(token=token, purpose=purpose, person=who)
         steering.serve(
             case_id=call.row.id,
             reason=call.reason,
@@ -110,10 +110,10 @@ def _params(form: type[pages.CaseForm], data: Mapping[str, Any]) -> dict[str, An
 
 def purpose_of_act(
     name: str, case_id: str, data: Mapping[str, Any], shaped: Mapping[str, Any]
-) -> confirmation.Purpose:
+) -> confirmation_codes.Purpose:
     """What a code confirms: the action on this case, at this version, with these parameters."""
     params = {key: getattr(value, "value", value) for key, value in shaped.items()}
-    return confirmation.purpose_of(
+    return confirmation_codes.purpose_of(
         STEERINGS[name].action, case_id, data["version"], {**params, "reason": data["reason"]}
     )
 

@@ -34,7 +34,7 @@ from governance.cases.records import facts_of
 from governance.cases.timeline import timeline_of
 from governance.cases.verification import verify_case
 from governance.cases.wording import case_words, next_step, round_shown, stages_of
-from governance.interventions import confirmation
+from governance.interventions import confirmation_codes
 from orgchart.models import Organisation
 from orgchart.people.members import visible_organisations
 
@@ -171,7 +171,7 @@ class CaseAdmin(ActingAdmin):
             return super()._act_page(request, act, row, form)
         purpose = purpose_of_act(act.name, row.id, form.cleaned_data, shaped)
         data = form.data.copy()
-        data["token"], data["code"] = confirmation.preview_token(purpose, who), ""
+        data["token"], data["code"] = confirmation_codes.preview_token(purpose, who), ""
         bound = type(form)(data)
         for each in bound.fields.values():
             each.widget = each.hidden_widget()
@@ -184,7 +184,7 @@ class CaseAdmin(ActingAdmin):
             "form": bound,
             "problems": form.non_field_errors(),
             "needs_code": needs_code,
-            "enrolled": confirmation.has_authenticator(who.username),
+            "enrolled": confirmation_codes.has_authenticator(who.username),
             "effect": effect_of(act.name, row, shaped),
             "given": [*given, (gettext("Reason"), form.cleaned_data["reason"])],
             "media": self.media,

@@ -20,7 +20,7 @@ from core.actors import Person
 from core.events import Event
 from core.people import signed_in
 from governance.cases.forms import EnrolForm
-from governance.interventions import confirmation
+from governance.interventions import confirmation_codes
 from ledger.services import record_alone
 
 BEGUN_HERE = "authenticator_begun_here"
@@ -30,17 +30,17 @@ BEGUN_HERE = "authenticator_begun_here"
 def codes_page(request: HttpRequest) -> HttpResponse:
     """Begin, show the QR code, and confirm the first code. Reading the page changes nothing."""
     username, now = request.user.get_username(), timezone.now()
-    enrolled = confirmation.has_authenticator(username)
+    enrolled = confirmation_codes.has_authenticator(username)
     form = EnrolForm(request.POST if "code" in request.POST else None)
     begun = request.session.get(BEGUN_HERE)
-    device = None if enrolled else confirmation.pending_device(username, begun)
+    device = None if enrolled else confirmation_codes.pending_device(username, begun)
     if request.method == "POST" and not enrolled:
         if "code" not in request.POST:
-            request.session[BEGUN_HERE] = confirmation.new_device(username).pk
+            request.session[BEGUN_HERE] = confirmation_codes.new_device(username).pk
             return HttpResponseRedirect(reverse("admin:confirmation_codes"))
         if form.is_valid():
             code = form.cleaned_data["code"]
-            if device and confirmation.enrol(
+            if device and confirmation_codes.enrol(
                 username=username, device_id=device.pk, code=code, now=now
             ):
                 login(request, next(devices_for_user(request.user)))

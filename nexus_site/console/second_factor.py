@@ -10,7 +10,7 @@ from django_otp import devices_for_user
 from core.admin.acts import Act, ActRequest, Answer, ShownOnce
 from core.people import signed_in_as
 from core.permissions import Deed
-from orgchart.pending.users import remove_second_factor
+from orgchart.second_person.users import remove_second_factor
 
 REMARK = _(
     "Hand it over to this person yourself, and only to them. They sign in with their present "

@@ -32,11 +32,11 @@ from ledger.services import insert_event
 from nexus_site.console.second_factor import REMOVE_SECOND_FACTOR
 from nexus_site.console.user_forms import PersonChangeForm, PersonCreationForm
 from orgchart.models import Membership
-from orgchart.pending.services import waits_for_another
-from orgchart.pending.users import change_user, require_password_change
 from orgchart.people.members import set_memberships, standing_of, visible_organisations
 from orgchart.people.passwords import give_password
 from orgchart.people.rules import can_change_user
+from orgchart.second_person.services import waits_for_another
+from orgchart.second_person.users import change_user, require_password_change
 
 admin.site.unregister(User)
 admin.site.unregister(TOTPDevice)  # its pages show secrets; people enrol on a page of our own

@@ -41,7 +41,7 @@ from orgchart.models import (
     Role,
 )
 from orgchart.organisation_settings import SETTINGS, merged
-from orgchart.pending.edits import Edit, replacing_leader
+from orgchart.second_person.edits import Edit, replacing_leader
 
 WHY = (_("This change"), {"fields": ("reason", "seen_version")})
 

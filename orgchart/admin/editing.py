@@ -26,8 +26,8 @@ from orgchart.admin.fields import PolicyForm, ReasonedForm
 from orgchart.admin.preview import BACK, CONFIRM, PreviewingAdmin, RowChange
 from orgchart.editing import subject_of
 from orgchart.models import Organisation
-from orgchart.pending.edits import Edit, apply_edit, deleting, saving
-from orgchart.pending.services import propose_change, waits_for_another
+from orgchart.second_person.edits import Edit, apply_edit, deleting, saving
+from orgchart.second_person.services import propose_change, waits_for_another
 from orgchart.services import PolicyChange, SecondPersonNeeded
 
 

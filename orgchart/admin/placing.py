@@ -25,11 +25,11 @@ from orgchart.admin.choosing import chosen_organisation
 from orgchart.admin.fields import ReasonedForm
 from orgchart.admin.preview import BACK, CONFIRM, RowChange
 from orgchart.models import Agent, Organisation, Role
-from orgchart.pending.edits import Edit, replacing_leader, saving
 from orgchart.policy import compiled
 from orgchart.policy.hiring import PossibleSuperior, can_be_under, newcomer, placed, places_of
 from orgchart.policy.vocabulary import BOARD
 from orgchart.policy_cache import current_policy
+from orgchart.second_person.edits import Edit, replacing_leader, saving
 
 SHOWN = 40
 """Superiors on one page; a search finds the others."""

@@ -22,7 +22,7 @@ from core.admin.measures import duration, size
 from core.admin.refused import said
 from orgchart.admin.fields import PolicyForm
 from orgchart.organisation_settings import SETTINGS, checked, merged, quota_of
-from orgchart.setting_values import BadSetting
+from orgchart.setting_parsers import BadSetting
 
 BOARD_ONLY = _("Only the Board changes this.")
 

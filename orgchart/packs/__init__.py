@@ -10,7 +10,7 @@ from orgchart.packs.loading import (
     load_pack,
 )
 from orgchart.packs.problems import BadPack, Problem
-from orgchart.packs.validating import json_schema
+from orgchart.packs.schema import json_schema
 
 __all__ = [
     "BadPack",

@@ -37,7 +37,7 @@ from orgchart.packs.values import (
 )
 from orgchart.policy.compiled import ContactRule, FileScopes, MailTypeRule, Role, ToolRestriction
 from orgchart.policy.vocabulary import BOARD, ContractScope, Kind, Office, Relation, ToolMode
-from orgchart.setting_values import BadSetting
+from orgchart.setting_parsers import BadSetting
 
 ALL = "all"
 

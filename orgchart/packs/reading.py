@@ -11,8 +11,8 @@ from orgchart.packs.layout import find_layout
 from orgchart.packs.pack import Pack, Staff
 from orgchart.packs.placing import place_agents
 from orgchart.packs.problems import Notes
+from orgchart.packs.schema import validated
 from orgchart.packs.source import PackDocument, Place, read_document
-from orgchart.packs.validating import validated
 from orgchart.packs.values import Known
 from orgchart.policy.compiled import Group
 from orgchart.policy.violation import Subject

@@ -8,7 +8,7 @@ from datetime import datetime
 from core.actors import Person
 from core.decision import Allow, Code, Decision, Deny, deny
 from core.permissions import Deed
-from orgchart.pending.rules import is_of_board
+from orgchart.second_person.rules import is_of_board
 
 RULE = "a paused agent calls nothing (spec: modes 27)"
 

@@ -18,8 +18,8 @@ from ledger.services import record
 from orgchart.models import Agent
 from orgchart.pauses.models import Pause
 from orgchart.pauses.rules import PauseFacts, can_resume
-from orgchart.pending.rules import is_of_board
 from orgchart.policy.names import unknown_agent
+from orgchart.second_person.rules import is_of_board
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

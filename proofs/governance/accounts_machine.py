@@ -13,10 +13,10 @@ from core.decision import Denied
 from core.people import signed_in_as
 from core.permissions import PeopleGroup
 from orgchart.models import PendingChange
-from orgchart.pending.services import confirm_change, reject_change
-from orgchart.pending.users import change_user, remove_second_factor, require_password_change
 from orgchart.people.members import standing_of
 from orgchart.people.passwords import give_password, take_password
+from orgchart.second_person.services import confirm_change, reject_change
+from orgchart.second_person.users import change_user, remove_second_factor, require_password_change
 from tests.machines import CompanyMachine
 from tests.people import join
 

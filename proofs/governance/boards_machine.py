@@ -14,11 +14,11 @@ from core.decision import Denied
 from core.people import signed_in_as
 from core.permissions import PeopleGroup
 from orgchart.models import Membership, Organisation, PendingChange
-from orgchart.pending.services import confirm_change, reject_change, withdraw_change
-from orgchart.pending.users import change_user, remove_second_factor, require_password_change
 from orgchart.people.members import set_memberships, standing_of
 from orgchart.people.passwords import give_password, take_password
 from orgchart.people.rules import EVERY
+from orgchart.second_person.services import confirm_change, reject_change, withdraw_change
+from orgchart.second_person.users import change_user, remove_second_factor, require_password_change
 from tests.machines import CompanyMachine
 
 BOARD = PeopleGroup.BOARD

@@ -10,11 +10,11 @@ from hypothesis.stateful import initialize, invariant, rule
 from core.decision import Denied
 from governance.cases.by_people import services
 from governance.cases.vocabulary import Outcome, Stage
-from governance.interventions.confirmation import Confirmed, purpose_of
+from governance.interventions.confirmation_codes import Confirmed, purpose_of
 from governance.models import Case, Violation
 from orgchart.models import Agent, Organisation, Pause, Role
 from orgchart.pauses.services import pause_agent, resume_agent
-from orgchart.pending.edits import activating, saving
+from orgchart.second_person.edits import activating, saving
 from proofs.rehearsing import RehearsedDay
 from tests.governance.cases.oracle import INPUTS, OFFICES, OUTCOMES, STAGE, STAGES
 from tests.oracle.carriers import Carried

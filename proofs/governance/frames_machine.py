@@ -8,7 +8,7 @@ from hypothesis.stateful import initialize, invariant, rule
 from core.decision import Denied
 from orgchart.models import Agent, Group, Pause
 from orgchart.pauses.services import pause_agent, resume_agent
-from orgchart.pending.edits import activating, replacing_leader, saving
+from orgchart.second_person.edits import activating, replacing_leader, saving
 from proofs.rehearsing import RehearsedDay
 from tests.oracle.carriers import Carried
 from toolbox.frames.ending import cancel_frame

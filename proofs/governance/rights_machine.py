@@ -24,8 +24,8 @@ from orgchart.models import (
 )
 from orgchart.organisation_settings import merged
 from orgchart.pauses.services import pause_agent, resume_agent
-from orgchart.pending.edits import activating, apply_edit, deleting, saving
-from orgchart.pending.services import propose_change
+from orgchart.second_person.edits import activating, apply_edit, deleting, saving
+from orgchart.second_person.services import propose_change
 from orgchart.services import SecondPersonNeeded
 from proofs.governance.accounts_machine import Accounts
 from proofs.rehearsing import RehearsingCompany

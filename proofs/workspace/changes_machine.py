@@ -10,8 +10,8 @@ from contracts.models import Contract
 from core.decision import Denied
 from orgchart.models import Agent, Organisation, Pause, Role
 from orgchart.pauses.services import pause_agent, resume_agent
-from orgchart.pending.edits import activating, saving
 from orgchart.policy.vocabulary import ToolMode
+from orgchart.second_person.edits import activating, saving
 from proofs.workspace.deliveries_machine import (
     JUDGE,
     LEAD,

@@ -29,8 +29,8 @@ from orgchart.pauses.services import (
     resume_everything,
     stop_everything,
 )
-from orgchart.pending.services import confirm_change, reject_change, withdraw_change
 from orgchart.policy.vocabulary import ToolMode
+from orgchart.second_person.services import confirm_change, reject_change, withdraw_change
 from orgchart.services import set_settings
 from orgchart.staffing import activate_agent, deactivate_agent
 from orgchart.tool_restrictions import clear_tool_restriction, set_tool_restriction

@@ -7,7 +7,7 @@ from django.utils import timezone
 from core.database import in_transaction
 from core.permissions import PeopleGroup
 from orgchart.models import Organisation, PendingChange
-from orgchart.pending.vocabulary import PendingState
+from orgchart.second_person.vocabulary import PendingState
 from tests.admin.forms import confirm, preview
 from tests.admin.places import change_page, page_of
 from tests.workspace.git.world import a_root, run_git

@@ -16,10 +16,6 @@ from core.permissions import PeopleGroup
 from ledger.models import Event
 from nexus_site.console.users import PersonAdmin
 from orgchart.models import ContactRule, GivenPassword, PendingChange
-from orgchart.pending.edits import saving
-from orgchart.pending.services import confirm_change, propose_change
-from orgchart.pending.users import change_user, require_password_change
-from orgchart.pending.vocabulary import PendingState
 from orgchart.people.members import standing_of
 from orgchart.people.passwords import (
     ask_for_code,
@@ -30,6 +26,10 @@ from orgchart.people.passwords import (
     take_password,
 )
 from orgchart.people.rules import EVERY, Standing
+from orgchart.second_person.edits import saving
+from orgchart.second_person.services import confirm_change, propose_change
+from orgchart.second_person.users import change_user, require_password_change
+from orgchart.second_person.vocabulary import PendingState
 from tests.admin.forms import filled
 from tests.admin.places import act_page, change_page, list_page
 from tests.company import load_company

@@ -16,8 +16,8 @@ from governance.staff.named_acts import ABOUT_AGENTS, acts_between
 from ledger.models import Event
 from orgchart.models import Agent, ContactRule, Membership, PendingChange, Role
 from orgchart.pauses.services import pause_agent
-from orgchart.pending.edits import apply_edit, saving
 from orgchart.policy.compiled import Policy
+from orgchart.second_person.edits import apply_edit, saving
 from orgchart.services import SecondPersonNeeded, allow_by_contract
 from tests.admin.forms import confirm, preview
 from tests.company import Company, load_company

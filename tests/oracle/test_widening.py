@@ -11,8 +11,8 @@ from core.decision import Denied
 from core.people import signed_in_as
 from orgchart.editing import save_row
 from orgchart.models import Agent, ContactRule, Organisation, Role
-from orgchart.pending.users import change_user, require_password_change
 from orgchart.people.members import standing_of
+from orgchart.second_person.users import change_user, require_password_change
 from orgchart.services import SecondPersonNeeded
 from tests.oracle.texts import OUTCOMES
 from tests.people import join

@@ -9,7 +9,7 @@ from django.utils import timezone
 from core.decision import Code, Denied
 from orgchart.editing import TABLES, changed_values, delete_row, save_row, subject_of
 from orgchart.models import Alias, ContactRule, MailTypeRule, Organisation, Role
-from orgchart.pending.edits import apply_edit, saving
+from orgchart.second_person.edits import apply_edit, saving
 from orgchart.services import set_settings
 from tests.company import load_company
 from tests.concurrency import is_waiting_for_a_lock

@@ -19,9 +19,9 @@ from orgchart.editing import save_row
 from orgchart.keys import digest_of, issue_key, revoke_key
 from orgchart.models import ApiKey, Membership, Organisation
 from orgchart.packs import export_pack
-from orgchart.pending.rules import can_issue_key
-from orgchart.pending.users import change_user
 from orgchart.people.members import standing_of
+from orgchart.second_person.rules import can_issue_key
+from orgchart.second_person.users import change_user
 from tests.orgchart.world import NOW, PACKS, load, person
 from tests.people import join
 

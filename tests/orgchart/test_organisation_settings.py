@@ -5,7 +5,7 @@ import pytest
 from orgchart.admin.settings_form import OrganisationForm, setting_field
 from orgchart.organisation_settings import SETTINGS, checked, enabled_modes, merged, quota_of
 from orgchart.policy.vocabulary import ToolMode
-from orgchart.setting_values import BadSetting
+from orgchart.setting_parsers import BadSetting
 
 
 def test_every_setting_has_a_meaning_and_a_default_it_can_hold():

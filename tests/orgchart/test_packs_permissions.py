@@ -13,8 +13,8 @@ from orgchart.models import Organisation, Role
 from orgchart.packs import export_pack
 from orgchart.packs.permissions import Permissions
 from orgchart.packs.problems import Notes
+from orgchart.packs.schema import validated
 from orgchart.packs.source import read_document
-from orgchart.packs.validating import validated
 from orgchart.packs.values import Form, Known
 from tests.orgchart.world import ACME, edited, load, problems, write_pack
 

@@ -7,9 +7,9 @@ import pytest
 from core.actors import Confirmation, Person
 from core.permissions import PeopleGroup
 from orgchart.pauses.rules import PauseFacts, can_resume
-from orgchart.pending import rules
 from orgchart.policy.difference import Difference
 from orgchart.policy.separation import ORDERS_CHANGES
+from orgchart.second_person import rules
 from tests.decisions import code_of
 
 GIVES = Difference(allowed=("a may write to b",), forbidden=())

@@ -13,7 +13,7 @@ from toolbox.caller import Caller
 from toolbox.registry import CODING_ONLY, tool
 from workspace.builds import configuring, deployments, health, images
 from workspace.builds.results import BuiltImage, DeployedArtifact, ServiceHealth
-from workspace.params import Text
+from workspace.param_types import Text
 from workspace.results import WrittenFile
 from workspace.services import require_paths
 

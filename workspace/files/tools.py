@@ -10,7 +10,7 @@ from orgchart.policy.vocabulary import Access, ToolGroup
 from toolbox.caller import Caller
 from toolbox.registry import CODING_ONLY, tool
 from workspace.files import services
-from workspace.params import OnePath, PathAndContent
+from workspace.param_types import OnePath, PathAndContent
 from workspace.results import FileContent, LogLines, WrittenFile
 from workspace.services import require_paths
 

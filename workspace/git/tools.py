@@ -12,7 +12,7 @@ from orgchart.policy.vocabulary import ToolGroup
 from toolbox.caller import Caller
 from toolbox.registry import CODING_ONLY, tool
 from workspace.git import branches, pushing, reviews
-from workspace.params import Paths
+from workspace.param_types import Paths
 from workspace.results import BranchResult, ReviewComment
 from workspace.services import require_branch, require_commit
 

@@ -7,7 +7,7 @@ from datetime import datetime
 from orgchart.policy.vocabulary import ToolGroup
 from toolbox.caller import Caller
 from toolbox.registry import CODING_ONLY, tool
-from workspace.params import SomePaths
+from workspace.param_types import SomePaths
 from workspace.results import ProgramRun
 from workspace.runs import services
 

@@ -25,7 +25,7 @@ from governance.cases.services import insert_case
 from governance.cases.store import StageSubmission
 from governance.cases.violations import notify_if_paused
 from governance.cases.vocabulary import Outcome, Stage
-from governance.interventions.confirmation import Confirmed, purpose_of, require_confirmed
+from governance.interventions.confirmation_codes import Confirmed, purpose_of, require_confirmed
 from governance.interventions.records import insert_intervention
 from ledger.services import record
 from orgchart.policy_cache import current_policy

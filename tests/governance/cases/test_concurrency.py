@@ -91,34 +91,34 @@ def test_a_ruling_happens_once(company, ruling):
 
 
 def test_a_code_confirms_once_and_guesses_do_not_add_up(company):
-    from governance.interventions import confirmation
+    from governance.interventions import confirmation_codes
     from governance.models import CodeAttempt
 
     play, device, now = Play(company), enrolled("alice"), timezone.now()
     person = company.person("Board")
-    purpose = confirmation.purpose_of("end_case", play.id, 1, {"reason": "r"})
-    token = confirmation.preview_token(purpose, person)
+    purpose = confirmation_codes.purpose_of("end_case", play.id, 1, {"reason": "r"})
+    token = confirmation_codes.preview_token(purpose, person)
     right = code_of(device, now)
 
     def confirm(code):
-        return lambda: confirmation.confirm(
+        return lambda: confirmation_codes.confirm(
             token=token, code=code, purpose=purpose, person=person, now=now
         )
 
     assert at_once(confirm("000000")).count("OK") == 0
-    assert CodeAttempt.objects.count() == confirmation.TRIES
+    assert CodeAttempt.objects.count() == confirmation_codes.TRIES
     assert at_once(confirm(right)).count("OK") == 0
 
 
 def test_a_right_code_is_taken_by_one(company):
-    from governance.interventions import confirmation
+    from governance.interventions import confirmation_codes
 
     play, device, now = Play(company), enrolled("alice"), timezone.now()
     person = company.person("Board")
-    purpose = confirmation.purpose_of("end_case", play.id, 1, {"reason": "r"})
-    token, code = confirmation.preview_token(purpose, person), code_of(device, now)
+    purpose = confirmation_codes.purpose_of("end_case", play.id, 1, {"reason": "r"})
+    token, code = confirmation_codes.preview_token(purpose, person), code_of(device, now)
     answers = at_once(
-        lambda: confirmation.confirm(
+        lambda: confirmation_codes.confirm(
             token=token, code=code, purpose=purpose, person=person, now=now
         )
     )

@@ -16,7 +16,7 @@ from django_otp.plugins.otp_totp.models import TOTPDevice
 from core.decision import Denied
 from governance.cases.by_people import services
 from governance.cases.vocabulary import Outcome, Stage
-from governance.interventions import confirmation
+from governance.interventions import confirmation_codes
 from governance.models import Artifact, Case, CodeAttempt, Intervention
 from ledger.models import Event
 from mailroom.models import OutgoingNotice
@@ -39,10 +39,12 @@ def steered(play, service, action, params, *, by=None, now=None, device=None, **
     row = play.row
     person = by or play.company.person("Board")
     now = now or timezone.now()
-    purpose = confirmation.purpose_of(action, row.id, row.version, {**params, "reason": "because"})
-    token = confirmation.preview_token(purpose, person)
+    purpose = confirmation_codes.purpose_of(
+        action, row.id, row.version, {**params, "reason": "because"}
+    )
+    token = confirmation_codes.preview_token(purpose, person)
     code = code_of(device, now) if device else "000000"
-    confirmed = confirmation.confirm(
+    confirmed = confirmation_codes.confirm(
         token=token, code=code, purpose=purpose, person=person, now=now
     )
     return service(
@@ -268,9 +270,9 @@ class TestTheDatabase:
         """What the person did stays as well: an intervention holds the name, not the row."""
         now, person = timezone.now(), play.company.person("Board")
         device = enrolled("alice")
-        purpose = confirmation.purpose_of("end_case", play.id, 1, {"reason": "r"})
-        token = confirmation.preview_token(purpose, person)
-        confirmation.confirm(
+        purpose = confirmation_codes.purpose_of("end_case", play.id, 1, {"reason": "r"})
+        token = confirmation_codes.preview_token(purpose, person)
+        confirmation_codes.confirm(
             token=token, code=code_of(device, now), purpose=purpose, person=person, now=now
         )
         with pytest.raises(ProtectedError), transaction.atomic():
@@ -293,10 +295,10 @@ class TestCodes:
     def tried(self, play, code, person=None, now=None, **changes):
         person = person or play.company.person("Board")
         shown = {"action": "end_case", "case_id": play.id, "version": 1, "params": {"reason": "r"}}
-        purpose = confirmation.purpose_of(**shown)
-        asked = confirmation.purpose_of(**{**shown, **changes})
-        token = confirmation.preview_token(purpose, play.company.person("Board"))
-        return confirmation.confirm(
+        purpose = confirmation_codes.purpose_of(**shown)
+        asked = confirmation_codes.purpose_of(**{**shown, **changes})
+        token = confirmation_codes.preview_token(purpose, play.company.person("Board"))
+        return confirmation_codes.confirm(
             token=token, code=code, purpose=asked, person=person, now=now or self.now
         )
 
@@ -310,7 +312,7 @@ class TestCodes:
         device = enrolled("alice")
         code = code_of(device, self.now)
         self.tried(play, code)
-        for _ in range(confirmation.TRIES + 2):
+        for _ in range(confirmation_codes.TRIES + 2):
             refused(lambda: self.tried(play, code), "APPROVAL_REQUIRED")
         assert not CodeAttempt.objects.filter(accepted=False).exists()
         refused(lambda: self.tried(play, f"{(int(code) + 1) % 10**6:06}"), "APPROVAL_REQUIRED")
@@ -350,14 +352,14 @@ class TestCodes:
         self, play, monkeypatch, seconds, accepted
     ):
         code, person = code_of(enrolled("alice"), self.now), play.company.person("Board")
-        purpose = confirmation.purpose_of("end_case", play.id, 1, {"reason": "r"})
+        purpose = confirmation_codes.purpose_of("end_case", play.id, 1, {"reason": "r"})
         earlier = time.time() - seconds
         with monkeypatch.context() as patch:
             patch.setattr(signing, "time", SimpleNamespace(time=lambda: earlier))
-            token = confirmation.preview_token(purpose, person)
+            token = confirmation_codes.preview_token(purpose, person)
 
         def confirm():
-            return confirmation.confirm(
+            return confirmation_codes.confirm(
                 token=token, code=code, purpose=purpose, person=person, now=self.now
             )
 
@@ -465,27 +467,29 @@ class TestEnrolling:
         get_user_model().objects.create(username="alice", is_staff=True)
 
     def test_takes_the_first_code_of_the_new_device(self, alice):
-        device, now = confirmation.new_device("alice"), timezone.now()
+        device, now = confirmation_codes.new_device("alice"), timezone.now()
         wrong = f"{(int(code_of(device, now)) + 1) % 10**6:06d}"
-        assert not confirmation.enrol(username="alice", device_id=device.id, code=wrong, now=now)
+        assert not confirmation_codes.enrol(
+            username="alice", device_id=device.id, code=wrong, now=now
+        )
         assert self.confirmed() == []
-        assert confirmation.enrol(
+        assert confirmation_codes.enrol(
             username="alice", device_id=device.id, code=code_of(device, now), now=now
         )
         assert self.confirmed() == [device]
 
     def test_ends_a_device_that_was_shown_and_not_enrolled(self, alice):
-        old, now = confirmation.new_device("alice"), timezone.now()
-        new = confirmation.new_device("alice")
-        assert not confirmation.enrol(
+        old, now = confirmation_codes.new_device("alice"), timezone.now()
+        new = confirmation_codes.new_device("alice")
+        assert not confirmation_codes.enrol(
             username="alice", device_id=old.id, code=code_of(old, now), now=now
         )
         assert list(TOTPDevice.objects.all()) == [new]
 
     def test_gives_nobody_a_second_device(self, alice):
         mine, now = enrolled("alice"), timezone.now()
-        second = confirmation.new_device("alice")
-        assert not confirmation.enrol(
+        second = confirmation_codes.new_device("alice")
+        assert not confirmation_codes.enrol(
             username="alice", device_id=second.id, code=code_of(second, now), now=now
         )
         assert self.confirmed() == [mine]

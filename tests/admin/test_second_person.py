@@ -18,8 +18,8 @@ from orgchart.models import (
     Role,
     ToolOverride,
 )
-from orgchart.pending.vocabulary import PendingState
 from orgchart.policy_cache import current_policy
+from orgchart.second_person.vocabulary import PendingState
 from tests.admin.forms import confirm, preview
 from tests.admin.places import change_page, edit_page, list_page, page_of
 from tests.rows import newest_event
@@ -239,7 +239,7 @@ class TestConfirmation:
     def test_of_another_organisation_is_not_found(self, hr, board, company, rule):
         from core.decision import Denied
         from core.people import person_named
-        from orgchart.pending.services import confirm_change
+        from orgchart.second_person.services import confirm_change
         from tests.company import load_company
         from tests.orgchart.world import NOW as AT
 

@@ -12,8 +12,8 @@ from tests.next_steps import unusable_in
 from tests.oracle.org import AGENTS, BACKEND, CEO, HR, IT
 from tests.oracle.reading import PACKS
 from toolbox.caller import Caller, CallerSession, Face
-from toolbox.next_steps import with_usable_step
 from toolbox.registry import REGISTRY
+from toolbox.usable_steps import with_usable_step
 
 POLICY = policy_of(sound_pack(PACKS / "nexus"))
 

@@ -23,9 +23,9 @@ from orgchart.admin.preview import changed_in_language
 from orgchart.difference_words import all_in_language
 from orgchart.keys import issue_key
 from orgchart.models import Agent, PendingChange
-from orgchart.pending.edits import EditAct
-from orgchart.pending.services import confirm_change, reject_change, withdraw_change
-from orgchart.pending.vocabulary import PendingState
+from orgchart.second_person.edits import EditAct
+from orgchart.second_person.services import confirm_change, reject_change, withdraw_change
+from orgchart.second_person.vocabulary import PendingState
 
 CODE_REMARK = _(
     "Hand it over to this person yourself, and only to them. With it they choose a password of "

@@ -10,7 +10,7 @@ from django.contrib.postgres.fields import ArrayField
 from django.db import models
 from django.utils.translation import gettext
 
-from orgchart.pending.vocabulary import PENDING_MACHINE
+from orgchart.second_person.vocabulary import PENDING_MACHINE
 
 
 class PendingChanges(models.QuerySet["PendingChange"]):

@@ -21,12 +21,12 @@ from core.permissions import Deed, require_deed
 from ledger.services import record
 from ledger.sql import event_cte
 from orgchart.models import Organisation, PendingChange
-from orgchart.pending.edits import Edit, apply_edit, apply_followed, edit_from, followed
-from orgchart.pending.rules import can_decide, can_withdraw
-from orgchart.pending.users import require_confirmer, save_confirmed
-from orgchart.pending.vocabulary import SUBJECT, PendingState
 from orgchart.people.members import lock_users
 from orgchart.people.passwords import who_may_act_as
+from orgchart.second_person.edits import Edit, apply_edit, apply_followed, edit_from, followed
+from orgchart.second_person.rules import can_decide, can_withdraw
+from orgchart.second_person.users import require_confirmer, save_confirmed
+from orgchart.second_person.vocabulary import SUBJECT, PendingState
 from orgchart.services import PolicyChange
 
 

@@ -12,7 +12,7 @@ from core.permissions import Deed
 from core.waiting import Choice, Viewer, Waiting, WaitingKind, page_of
 from orgchart.difference_words import all_in_language
 from orgchart.models import PendingChange
-from orgchart.pending.vocabulary import PendingState
+from orgchart.second_person.vocabulary import PendingState
 
 
 def _proposed(viewer: Viewer) -> QuerySet[Any]:

@@ -18,13 +18,13 @@ from core.permissions import Deed, reason_missing, require_deed
 from ledger.services import record
 from orgchart.keys import revoke_keys_of_one_person
 from orgchart.models import Organisation, PendingChange
-from orgchart.pending.rules import AS_SHOWN
-from orgchart.pending.vocabulary import SUBJECT
 from orgchart.people import rules
 from orgchart.people.authenticators import remove_authenticators, remove_devices
 from orgchart.people.members import lock_users, save_standing, standing_of
 from orgchart.people.passwords import acting_as, ask_for_code, known_to, who_may_act_as
 from orgchart.people.rules import EVERY, INSTALLATION, Standing
+from orgchart.second_person.rules import AS_SHOWN
+from orgchart.second_person.vocabulary import SUBJECT
 
 ACT = "change the rights of"
 

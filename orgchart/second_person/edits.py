@@ -20,7 +20,7 @@ from orgchart.editing import TABLES, delete_row, save_row, subject_of
 from orgchart.leaders import replace_leader
 from orgchart.models import Agent, Group, Organisation, ToolOverride
 from orgchart.organisation_settings import merged
-from orgchart.pending.rules import AS_SHOWN
+from orgchart.second_person.rules import AS_SHOWN
 from orgchart.services import ChangeRequest, PolicyChange, followed_settings, settings_previewed
 from orgchart.settings_rights import require_settings
 from orgchart.staffing import activate_agent
