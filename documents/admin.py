@@ -16,7 +16,7 @@ from unfold.contrib.filters.admin import (
 from unfold.widgets import UnfoldAdminTextareaWidget
 
 from core.admin.acts import Act, ActingAdmin, ActRequest, Answer, ReasonForm
-from core.admin.base import BrowseAdmin, block, choice_column, column, shown_column
+from core.admin.base import BrowseAdmin, block, choice_column, computed_column, shown_column
 from core.admin.browsing import BY_ORGANISATION, MomentFilter
 from core.events import text
 from core.permissions import Deed
@@ -73,10 +73,7 @@ class DocumentAdmin(BrowseAdmin):
             return rows.filter(contract_ref=term)
         return rows.filter(path__startswith=term)
 
-    @column(_("title"))
-    def headline(self, row: Document) -> str:
-        """The title, cut where a list would break."""
-        return text(row.title, 80)
+    headline = computed_column(_("title"), lambda row: text(row.title, 80))
 
     kind_label = choice_column(
         "kind", _("kind"), {"note": "default", "report": "info", "prd": "primary"}
@@ -203,10 +200,7 @@ class MemoryAdmin(ActingAdmin):
         rows: QuerySet[Memory] = super().get_queryset(request)
         return rows.defer("words")
 
-    @column(_("entry"))
-    def beginning(self, row: Memory) -> str:
-        """The beginning of the text."""
-        return text(row.text, 80)
+    beginning = computed_column(_("entry"), lambda row: text(row.text, 80))
 
     entry = shown_column("text", _("text"), block)
 

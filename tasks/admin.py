@@ -17,7 +17,7 @@ from unfold.contrib.filters.admin import (
 )
 
 from core.admin.acts import Act, ActingAdmin
-from core.admin.base import choice_column, column
+from core.admin.base import choice_column, computed_column
 from core.admin.browsing import (
     BY_ORGANISATION,
     ListButton,
@@ -153,29 +153,13 @@ class TaskAdmin(ActingAdmin):
         )
         return newest(rows, request, said=said).filter(subject__icontains=term)
 
-    @column(_("task"))
-    def headline(self, task: Task) -> str:
-        """Number and subject, shortened for the list."""
-        return f"#{task.number} {text(task.subject, 80)}"
-
+    headline = computed_column(_("task"), lambda task: f"#{task.number} {text(task.subject, 80)}")
     status_label = choice_column("status", _("status"), STATUS_COLOURS)
-
-    @column(_("owner"))
-    def owner_handle(self, task: Task) -> str:
-        """The owner's handle."""
-        return task.owner.handle if task.owner else "–"
-
-    @column(_("requires"))
-    def role(self, task: Task) -> str:
-        """The role it requires."""
-        return task.required_role or gettext("any")
-
-    @column(_("type"))
-    def kind(self, task: Task) -> str:
-        """The task's type."""
-        return task.task_type or "–"
-
-    @column(_("waits for"))
-    def waiting(self, task: Task) -> str:
-        """How many unfinished tasks it waits for."""
-        return str(task.open_blockers) if task.open_blockers else "–"
+    owner_handle = computed_column(
+        _("owner"), lambda task: task.owner.handle if task.owner else "–"
+    )
+    role = computed_column(_("requires"), lambda task: task.required_role or gettext("any"))
+    kind = computed_column(_("type"), lambda task: task.task_type or "–")
+    waiting = computed_column(
+        _("waits for"), lambda task: str(task.open_blockers) if task.open_blockers else "–"
+    )

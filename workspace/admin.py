@@ -14,7 +14,15 @@ from django.utils.translation import gettext_lazy as _
 from unfold.contrib.filters.admin import BooleanRadioFilter
 
 from core.admin.acts import Act, ActingAdmin, ActRequest, Answer, FileForm
-from core.admin.base import actor_column, block, chips, column, listed, shown_column
+from core.admin.base import (
+    actor_column,
+    block,
+    chips,
+    column,
+    computed_column,
+    listed,
+    shown_column,
+)
 from core.admin.browsing import ListButton, MomentFilter
 from core.admin.contexts import admin_context
 from core.people import person, signed_in
@@ -208,10 +216,7 @@ class SkillAdmin(ActingAdmin):
             return gettext("as shown here")
         return gettext("The file is another one than is shown here. Look again, then read it.")
 
-    @column(_("commands"))
-    def command_count(self, row: Skill) -> int:
-        """How many lines of it would run."""
-        return len(row.commands)
+    command_count = computed_column(_("commands"), lambda row: len(row.commands))
 
     file = shown_column("text", _("file"), block)
     runs = shown_column("commands", _("runs"), listed)

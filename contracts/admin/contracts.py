@@ -23,7 +23,7 @@ from contracts.closing import close_contract
 from contracts.models import Contract, Deadline, Report, Verdict
 from contracts.vocabulary import FINAL_STATES, ContractOutcome, ContractState
 from core.admin.acts import Act, ActingAdmin, ActRequest, Answer
-from core.admin.base import BrowseAdmin, choice_column, column
+from core.admin.base import BrowseAdmin, choice_column, column, computed_column
 from core.admin.browsing import BY_ORGANISATION, ListButton, MomentFilter
 from core.events import text
 from core.labels import Text
@@ -187,10 +187,7 @@ class ContractAdmin(ActingAdmin):
             "events": events_of(self.subject_of(row), row.organisation_id),
         }
 
-    @column(_("contract"))
-    def headline(self, row: Contract) -> str:
-        """The title, cut where a list would break."""
-        return text(row.title, 70)
+    headline = computed_column(_("contract"), lambda row: text(row.title, 70))
 
     state_label = choice_column("state", _("state"), STATE_COLOURS)
 

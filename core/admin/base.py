@@ -79,48 +79,46 @@ def column(
     return made
 
 
+def computed_column(
+    description: Text, show: Callable[[Any], Any], **look: Any
+) -> Callable[[Any, Any], Any]:
+    """A column for what `show` makes of a row; `look` is what `column` takes besides."""
+
+    @column(description, **look)
+    def shown(page: Any, row: Any) -> Any:
+        return show(row)
+
+    return shown
+
+
 def choice_column(
     field: str, description: Text, colours: Mapping[str, str]
 ) -> Callable[[Any, Any], tuple[str, str]]:
     """A column for a field with choices: the words of the choice, in its colour."""
-
-    @column(description, label=colours)
-    def shown(page: Any, row: Any) -> tuple[str, str]:
-        return getattr(row, field), getattr(row, f"get_{field}_display")()
-
-    return shown
+    return computed_column(
+        description,
+        lambda row: (getattr(row, field), getattr(row, f"get_{field}_display")()),
+        label=colours,
+    )
 
 
 def actor_column(field: str, description: Text) -> Callable[[Any, Any], SafeString | str]:
     """A column that names the actor kept in a field of the row."""
-
-    @column(description)
-    def shown(page: Any, row: Any) -> SafeString | str:
-        return actor_shown(getattr(row, field)) or "–"
-
-    return shown
+    return shown_column(field, description, lambda actor: actor_shown(actor) or "–")
 
 
 def shown_column(
     field: str, description: Text, show: Callable[[Any], SafeString | str]
 ) -> Callable[[Any, Any], SafeString | str]:
     """A column for a field as `show` shows it, such as `block` or `chips`."""
-
-    @column(description)
-    def shown(page: Any, row: Any) -> SafeString | str:
-        return show(getattr(row, field))
-
-    return shown
+    return computed_column(description, lambda row: show(getattr(row, field)))
 
 
 def yes_no_column(field: str, description: Text) -> Callable[[Any, Any], str]:
     """A column for a plain yes or no, which is neither good nor bad."""
-
-    @column(description)
-    def shown(page: Any, row: Any) -> str:
-        return gettext("yes") if getattr(row, field) else gettext("no")
-
-    return shown
+    return shown_column(
+        field, description, lambda value: gettext("yes") if value else gettext("no")
+    )
 
 
 class BrowseAdmin(ReadOnlyAdmin):

@@ -11,13 +11,12 @@ from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.template.response import TemplateResponse
 from django.urls import URLPattern, path, reverse
 from django.utils import timezone
-from django.utils.safestring import SafeString
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 from unfold.contrib.filters.admin import ChoicesDropdownFilter
 
 from core.admin.acts import Act, ActingAdmin
-from core.admin.base import BrowseAdmin, choice_column, column
+from core.admin.base import BrowseAdmin, choice_column, computed_column
 from core.admin.browsing import BY_ORGANISATION, ListButton, MomentFilter
 from core.admin.contexts import admin_context
 from core.admin.refused import refused
@@ -69,10 +68,7 @@ class CaseAdmin(ActingAdmin):
     search_fields = ("=id",)
     search_help_text = _("A case (CASE-…)")
 
-    @column(_("paused by"))
-    def why_paused(self, row: Case) -> SafeString | str:
-        """The failure signal in words."""
-        return case_words(row.paused_by or "") or "–"
+    why_paused = computed_column(_("paused by"), lambda row: case_words(row.paused_by or "") or "–")
 
     def get_urls(self) -> list[URLPattern]:
         """And the pages on which the Board opens a case, and on which anyone verifies one."""
@@ -226,10 +222,7 @@ class CaseAdmin(ActingAdmin):
             "timeline": timeline_of(row),
         }
 
-    @column(_("case"))
-    def headline(self, row: Case) -> str:
-        """The title, cut where a list would break."""
-        return row.title[:70]
+    headline = computed_column(_("case"), lambda row: row.title[:70])
 
     state_label = choice_column("state", _("state"), COLOURS)
 

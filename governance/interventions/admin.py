@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from django.contrib import admin
-from django.utils.safestring import SafeString
 from django.utils.translation import gettext_lazy as _
 
-from core.admin.base import BrowseAdmin, column
+from core.admin.base import BrowseAdmin, computed_column
 from core.admin.browsing import BY_ORGANISATION, MomentFilter, WordsFilter, filter_by
 from core.admin.happened import deed_shown, worded
 from governance.interventions.models import Intervention
@@ -57,12 +56,6 @@ class InterventionAdmin(BrowseAdmin):
     search_help_text = _("A subject (case:CASE-…) or a person")
     ordering = ("-id",)
 
-    @column(_("office"))
-    def office(self, row: Intervention) -> SafeString:
-        """The group in whose office it was done."""
-        return worded(OFFICES, row.operator_role)
+    office = computed_column(_("office"), lambda row: worded(OFFICES, row.operator_role))
 
-    @column(_("what the person did"))
-    def done(self, row: Intervention) -> SafeString:
-        """What was done, in words."""
-        return deed_shown(row.action_taken)
+    done = computed_column(_("what the person did"), lambda row: deed_shown(row.action_taken))

@@ -15,7 +15,7 @@ from unfold.contrib.filters.admin import AutocompleteSelectFilter, ChoicesDropdo
 from unfold.widgets import UnfoldAdminTextareaWidget
 
 from core.admin.acts import Act, ActingAdmin, ActRequest, Answer
-from core.admin.base import actor_column, choice_column, column
+from core.admin.base import actor_column, choice_column, computed_column
 from core.admin.browsing import BY_ORGANISATION, MomentFilter
 from core.events import text
 from core.permissions import Deed
@@ -132,15 +132,9 @@ class EscalationAdmin(ActingAdmin):
             "events": events_of(self.subject_of(row), row.organisation_id),
         }
 
-    @column(_("about"))
-    def what(self, row: Escalation) -> str:
-        """The mail's subject."""
-        return text(row.mail.subject, 80)
+    what = computed_column(_("about"), lambda row: text(row.mail.subject, 80))
 
-    @column(_("to"))
-    def up_to(self, row: Escalation) -> str:
-        """The superior, or the Board."""
-        return str(row.recipient or "board")
+    up_to = computed_column(_("to"), lambda row: str(row.recipient or "board"))
 
     state_label = choice_column(
         "state",

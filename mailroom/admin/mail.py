@@ -18,7 +18,7 @@ from unfold.contrib.filters.admin import (
 from unfold.widgets import UnfoldAdminTextareaWidget
 
 from core.admin.acts import Act, ActingAdmin, ActRequest, Answer
-from core.admin.base import choice_column, column
+from core.admin.base import choice_column, computed_column
 from core.admin.browsing import BY_ORGANISATION, MomentFilter, newest
 from core.events import text
 from core.people import signed_in
@@ -195,13 +195,13 @@ class MailAdmin(ActingAdmin):
         """The mail in its thread."""
         return {"thread": thread_of(mail)}
 
-    @column(_("subject"))
-    def subject_line(self, mail: Mail) -> str:
-        """The subject, cut where a list would break."""
-        return text(mail.subject, 80) or gettext("(no subject)")
+    subject_line = computed_column(
+        _("subject"), lambda mail: text(mail.subject, 80) or gettext("(no subject)")
+    )
 
-    @column(
+    type_label = computed_column(
         _("type"),
+        lambda mail: mail.mail_type,
         label={
             "escalation": "danger",
             "contract": "primary",
@@ -209,9 +209,6 @@ class MailAdmin(ActingAdmin):
             "report": "info",
         },
     )
-    def type_label(self, mail: Mail) -> str:
-        """The type, in colour where it matters."""
-        return mail.mail_type
 
     urgency = choice_column(
         "priority",
@@ -219,7 +216,8 @@ class MailAdmin(ActingAdmin):
         {"critical": "danger", "high": "warning", "medium": "default", "low": "default"},
     )
 
-    @column(_("reading"), label={"read": "success", "unread": "warning"})
-    def reading(self, mail: Mail) -> tuple[str, str]:
-        """Read or not, in colour."""
-        return ("read", gettext("read")) if mail.read_at else ("unread", gettext("unread"))
+    reading = computed_column(
+        _("reading"),
+        lambda mail: ("read", gettext("read")) if mail.read_at else ("unread", gettext("unread")),
+        label={"read": "success", "unread": "warning"},
+    )

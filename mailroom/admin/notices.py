@@ -5,13 +5,12 @@ from __future__ import annotations
 import json
 
 from django.contrib import admin
-from django.utils.safestring import SafeString
 from django.utils.translation import gettext, pgettext
 from django.utils.translation import gettext_lazy as _
 from unfold.contrib.filters.admin import ChoicesDropdownFilter
 
 from core.admin.acts import Act, ActingAdmin, ActRequest, Answer
-from core.admin.base import block, choice_column, column
+from core.admin.base import block, choice_column, computed_column
 from core.admin.browsing import BY_ORGANISATION, MomentFilter
 from core.events import text
 from core.permissions import Deed
@@ -86,20 +85,13 @@ class OutgoingNoticeAdmin(ActingAdmin):
     )
     readonly_fields = ("payload_text",)
 
-    @column(_("payload"))
-    def payload_text(self, row: OutgoingNotice) -> SafeString:
-        """The payload, as it is posted."""
-        return block(json.dumps(row.payload, indent=2, ensure_ascii=False))
+    payload_text = computed_column(
+        _("payload"), lambda row: block(json.dumps(row.payload, indent=2, ensure_ascii=False))
+    )
 
-    @column(_("about"))
-    def about(self, row: OutgoingNotice) -> str:
-        """Its subject."""
-        return text(str(row.payload["data"]["subject"]), 60)
+    about = computed_column(_("about"), lambda row: text(str(row.payload["data"]["subject"]), 60))
 
-    @column(_("last problem"))
-    def problem(self, row: OutgoingNotice) -> str:
-        """The beginning of the last problem."""
-        return text(row.last_problem, 60) or "–"
+    problem = computed_column(_("last problem"), lambda row: text(row.last_problem, 60) or "–")
 
     state_label = choice_column(
         "state", _("state"), {"pending": "warning", "sent": "success", "dead": "danger"}

@@ -16,7 +16,7 @@ from unfold.contrib.filters.admin import (
     AutocompleteSelectFilter,
 )
 
-from core.admin.base import BrowseAdmin, chips, column, shown_column
+from core.admin.base import BrowseAdmin, chips, column, computed_column, shown_column
 from core.admin.browsing import BY_ORGANISATION, MomentFilter
 from core.admin.refused import coded, said, said_as_text, shortened
 from ledger.models import Event
@@ -125,10 +125,7 @@ class MailRejectionAdmin(BrowseAdmin):
 
     why_refused = shown_column("code", _("why"), coded)
 
-    @column(_("reason"))
-    def short_reason(self, row: MailRejection) -> SafeString | str:
-        """The beginning of the reason."""
-        return shortened(said_as_text(row.reason), 90)
+    short_reason = computed_column(_("reason"), lambda row: shortened(said_as_text(row.reason), 90))
 
     whole_reason = shown_column("reason", _("reason"), said)
 

@@ -9,7 +9,7 @@ from django.http import HttpRequest
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext_lazy as _
 
-from core.admin.base import BrowseAdmin, chips, column
+from core.admin.base import BrowseAdmin, chips, column, computed_column
 
 admin.site.unregister(Group)
 
@@ -32,10 +32,9 @@ class PeopleGroupAdmin(BrowseAdmin):
         rows: QuerySet[Group] = super().get_queryset(request)
         return rows.prefetch_related(Prefetch("user_set", seen.order_by("username"), "seen"))
 
-    @column(_("people"))
-    def people(self, row: Group) -> SafeString:
-        """Who sits there."""
-        return chips([user.username for user in row.seen[:50]])  # type: ignore[attr-defined]  # above
+    people = computed_column(
+        _("people"), lambda row: chips([user.username for user in row.seen[:50]])
+    )
 
     @column(_("may"))
     def may(self, row: Group) -> SafeString:

@@ -23,7 +23,7 @@ from unfold.forms import AdminPasswordChangeForm
 
 from core.actions import Action
 from core.admin.acts import ActPages
-from core.admin.base import BrowseAdmin, chips, column
+from core.admin.base import BrowseAdmin, chips, column, computed_column
 from core.admin.refused import refused
 from core.decision import Allow, Denied
 from core.events import Event
@@ -263,10 +263,7 @@ class PersonAdmin(DjangoUserAdmin, ActPages):  # type: ignore[type-arg]  # only 
         fields = [name for p in parts for name in p.get("changed", {}).get("fields", [])]
         return ", ".join(str(name) for name in fields) or str(message if not parts else "")
 
-    @column(_("name"))
-    def name(self, row: User) -> str:
-        """First and last name."""
-        return row.get_full_name()
+    name = computed_column(_("name"), lambda row: row.get_full_name())
 
     @column(_("groups"))
     def group_names(self, row: User) -> SafeString:
@@ -286,10 +283,11 @@ class PersonAdmin(DjangoUserAdmin, ActPages):  # type: ignore[type-arg]  # only 
         ]
         return chips(sorted(names), gettext("none: sees nothing"))
 
-    @column(_("every organisation"), boolean=True)
-    def every_organisation(self, row: User) -> bool:
-        """Whether they see all of them."""
-        return any(each.organisation_id is None for each in row.memberships.all())
+    every_organisation = computed_column(
+        _("every organisation"),
+        lambda row: any(each.organisation_id is None for each in row.memberships.all()),
+        boolean=True,
+    )
 
 
 def _may_change(request: HttpRequest, user: User) -> bool:

@@ -21,7 +21,7 @@ from unfold.contrib.filters.admin import (
 )
 
 from core.admin.acts import Act, ActingAdmin, ActRequest, Answer, ShownOnce
-from core.admin.base import actor_column, block, chips, column, shown_column
+from core.admin.base import actor_column, block, chips, column, computed_column, shown_column
 from core.admin.browsing import BY_ORGANISATION, MomentFilter
 from core.permissions import Deed
 from orgchart.admin.chart import WHY
@@ -150,15 +150,9 @@ class AgentAdmin(PlacingAdmin):
             own_pause=own_pause(agent=OuterRef("pk")),
         )
 
-    @column(_("level"), ordering="role__level")
-    def level(self, row: Agent) -> int:
-        """The level of its role."""
-        return row.role.level
+    level = computed_column(_("level"), lambda row: row.role.level, ordering="role__level")
 
-    @column(_("reports to"))
-    def superior(self, row: Agent) -> str:
-        """The agent above it, or the Board."""
-        return str(row.reports_to or "board")
+    superior = computed_column(_("reports to"), lambda row: str(row.reports_to or "board"))
 
     @column(_("state"), label={"active": "success", "paused": "warning", "deactivated": "danger"})
     def state(self, row: Agent) -> tuple[str, str]:
@@ -169,19 +163,13 @@ class AgentAdmin(PlacingAdmin):
             return "paused", gettext("paused")
         return "active", gettext("active")
 
-    @column(_("co-managers"))
-    def together_with(self, row: Agent) -> SafeString:
-        """The managers other than its superior."""
-        return chips(row.others)  # type: ignore[attr-defined]  # annotated above
+    together_with = computed_column(_("co-managers"), lambda row: chips(row.others))
 
     own_skills = shown_column("skills", _("skills"), chips)
     prompt = shown_column("system_prompt", _("system prompt"), block)
     description = shown_column("job_description", _("job description"), block)
 
-    @column(_("keys"))
-    def own_keys(self, row: Agent) -> SafeString:
-        """Prefixes of the agent's valid keys."""
-        return chips(f"{p}…" for p in row.good_keys)  # type: ignore[attr-defined]  # as above
+    own_keys = computed_column(_("keys"), lambda row: chips(f"{p}…" for p in row.good_keys))
 
 
 class KeyState(DropdownFilter):
@@ -223,15 +211,9 @@ class ApiKeyAdmin(ActingAdmin):
     creator = actor_column("created_by", _("created by"))
     revoker = actor_column("revoked_by", _("revoked by"))
 
-    @column(_("key"))
-    def key(self, row: ApiKey) -> str:
-        """Its beginning."""
-        return f"{row.prefix}…"
+    key = computed_column(_("key"), lambda row: f"{row.prefix}…")
 
-    @column(_("organisation"))
-    def organisation(self, row: ApiKey) -> str:
-        """Of the agent."""
-        return str(row.agent.organisation)
+    organisation = computed_column(_("organisation"), lambda row: str(row.agent.organisation))
 
     @column(_("state"), label={"good": "success", "revoked": "danger"})
     def state(self, row: ApiKey) -> tuple[str, str]:

@@ -15,7 +15,7 @@ from unfold.contrib.filters.admin import (
     ChoicesDropdownFilter,
 )
 
-from core.admin.base import chips, choice_column, column, listed, shown_column
+from core.admin.base import chips, choice_column, column, computed_column, listed, shown_column
 from core.admin.browsing import BY_ORGANISATION
 from core.admin.happened import modes_shown
 from core.hooks import Hook
@@ -97,15 +97,11 @@ class OrganisationAdmin(EditAdmin):
         """What an organisation did stays."""
         return False
 
-    @column(_("active agents"))
-    def agents_active(self, row: Any) -> int:
-        """How many agents are active."""
-        return int(row.active_agents)
+    agents_active = computed_column(_("active agents"), lambda row: int(row.active_agents))
 
-    @column(_("modes"))
-    def modes(self, row: Organisation) -> SafeString | str:
-        """The modes that its sessions may have."""
-        return modes_shown(merged(row.settings)["enabled_modes"])
+    modes = computed_column(
+        _("modes"), lambda row: modes_shown(merged(row.settings)["enabled_modes"])
+    )
 
     @column(_("settings"))
     def all_settings(self, row: Organisation) -> SafeString:
@@ -122,10 +118,10 @@ class OrganisationAdmin(EditAdmin):
             ),
         )
 
-    @column(_("stored by its agents"))
-    def stored(self, row: Organisation) -> SafeString:
-        """How much its agents have stored in all, with the limits of this installation."""
-        return listed(str(line) for lines in about_organisation(row) for line in lines)
+    stored = computed_column(
+        _("stored by its agents"),
+        lambda row: listed(str(line) for lines in about_organisation(row) for line in lines),
+    )
 
 
 @admin.register(Role)
@@ -157,10 +153,7 @@ class RoleAdmin(EditAdmin):
         "kind", _("kind"), {"executive": "primary", "manager": "info", "worker": "success"}
     )
 
-    @column(_("tools"))
-    def tool_count(self, row: Role) -> int:
-        """How many role tools are bound."""
-        return len(row.tools)
+    tool_count = computed_column(_("tools"), lambda row: len(row.tools))
 
     bound = shown_column("tools", _("bound tools"), chips)
     denied = shown_column("denied_tools", _("denied tools"), chips)
@@ -202,15 +195,12 @@ class GroupAdmin(EditAdmin):
         leader = change.form.new_leader() if isinstance(change.form, GroupForm) else None
         return replacing_leader(change.row, leader) if leader else super().edit_of(change)
 
-    @column(_("leader"))
-    def leader(self, row: Group) -> str:
-        """Who leads."""
-        return ", ".join(a.handle for a in row.members.all() if a.is_leader) or "–"
+    leader = computed_column(
+        _("leader"),
+        lambda row: ", ".join(a.handle for a in row.members.all() if a.is_leader) or "–",
+    )
 
-    @column(_("members"))
-    def team(self, row: Group) -> SafeString:
-        """Who belongs to it."""
-        return chips(a.handle for a in row.members.all())
+    team = computed_column(_("members"), lambda row: chips(a.handle for a in row.members.all()))
 
 
 @admin.register(Alias)

@@ -14,7 +14,7 @@ from unfold.contrib.filters.admin import (
     BooleanRadioFilter,
 )
 
-from core.admin.base import actor_column, chips, column, yes_no_column
+from core.admin.base import actor_column, chips, column, computed_column, yes_no_column
 from core.admin.browsing import BY_ORGANISATION, MomentFilter, WordsFilter, filter_by
 from core.admin.happened import modes_shown, worded
 from orgchart.admin.chart import WHY
@@ -73,10 +73,7 @@ class MailTypeAdmin(EditAdmin):
             gettext("no role"),
         )
 
-    @column(_("issued by"))
-    def how(self, row: MailTypeRule) -> SafeString:
-        """Tools that alone make it."""
-        return chips(row.issued_by, "send_mail")
+    how = computed_column(_("issued by"), lambda row: chips(row.issued_by, "send_mail"))
 
 
 RELATIONS = {
@@ -127,20 +124,14 @@ class ContactRuleAdmin(EditAdmin):
     in_other_words = ("needs_contract", "relation")
     under_contract = yes_no_column("needs_contract", _("needs contract"))
 
-    @column(_("relation"))
-    def between(self, row: ContactRule) -> SafeString:
-        """Between which agents it holds."""
-        return worded(RELATIONS, row.relation)
+    between = computed_column(_("relation"), lambda row: worded(RELATIONS, row.relation))
 
-    @column(_("recipient"))
-    def to(self, row: ContactRule) -> str:
-        """The recipient's role, or the Board."""
-        return str(row.recipient or BOARD)
+    to = computed_column(_("recipient"), lambda row: str(row.recipient or BOARD))
 
-    @column(_("types"))
-    def with_types(self, row: ContactRule) -> SafeString:
-        """What may pass."""
-        return chips([gettext("all the sender may send")] if row.types is None else row.types)
+    with_types = computed_column(
+        _("types"),
+        lambda row: chips([gettext("all the sender may send")] if row.types is None else row.types),
+    )
 
 
 @admin.register(ToolOverride)
@@ -179,10 +170,9 @@ class ToolRestrictionAdmin(EditAdmin):
             return gettext("agent %(agent)s") % {"agent": row.agent}
         return gettext("role %(role)s") % {"role": row.role} if row.role else gettext("everybody")
 
-    @column(_("modes left"))
-    def left(self, row: ToolOverride) -> SafeString | str:
-        """In which modes it still runs."""
-        return modes_shown(row.modes, gettext("taken away"))
+    left = computed_column(
+        _("modes left"), lambda row: modes_shown(row.modes, gettext("taken away"))
+    )
 
     def _row_url(self, row: Any) -> str:
         """A new restriction has no row yet; the list shows it."""

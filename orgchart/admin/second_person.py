@@ -7,13 +7,12 @@ from typing import Any
 from django.contrib import admin
 from django.db.models import QuerySet
 from django.http import HttpRequest
-from django.utils.safestring import SafeString
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 from unfold.contrib.filters.admin import ChoicesDropdownFilter
 
 from core.admin.acts import Act, ActingAdmin, ActRequest, Answer, ShownOnce
-from core.admin.base import block, choice_column, column, listed, shown_column
+from core.admin.base import block, choice_column, computed_column, listed, shown_column
 from core.admin.browsing import BY_ORGANISATION
 from core.decision import Denied
 from core.people import SignedIn
@@ -198,10 +197,9 @@ class PendingChangeAdmin(ActingAdmin):
         """The organisation it changes, or the first whose Board decides about a user."""
         return row.organisation_id or row.boards[0]
 
-    @column(_("change"))
-    def what(self, row: PendingChange) -> str:
-        """What is done to which row."""
-        return f"{gettext(row.edit.get('act') or '–')} {row.subject}"
+    what = computed_column(
+        _("change"), lambda row: f"{gettext(row.edit.get('act') or '–')} {row.subject}"
+    )
 
     state_label = choice_column(
         "state",
@@ -217,19 +215,17 @@ class PendingChangeAdmin(ActingAdmin):
 
     why = shown_column("reason", _("reason"), block)
 
-    @column(_("columns"))
-    def columns(self, row: PendingChange) -> SafeString:
-        """The columns it changes."""
-        return listed(
+    columns = computed_column(
+        _("columns"),
+        lambda row: listed(
             f"{name}: {before} → {after}" for name, before, after in changed_in_language(row.shown)
-        )
+        ),
+    )
 
-    @column(_("newly allowed"))
-    def newly_allowed(self, row: PendingChange) -> SafeString:
-        """The rights it gives."""
-        return listed(all_in_language(row.allowed))
+    newly_allowed = computed_column(
+        _("newly allowed"), lambda row: listed(all_in_language(row.allowed))
+    )
 
-    @column(_("newly forbidden"))
-    def newly_forbidden(self, row: PendingChange) -> SafeString:
-        """The rights it takes away."""
-        return listed(all_in_language(row.forbidden))
+    newly_forbidden = computed_column(
+        _("newly forbidden"), lambda row: listed(all_in_language(row.forbidden))
+    )

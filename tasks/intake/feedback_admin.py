@@ -9,7 +9,7 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext_lazy as _
 
-from core.admin.base import BrowseAdmin, block, column, shown_column
+from core.admin.base import BrowseAdmin, block, column, computed_column, shown_column
 from core.admin.browsing import BY_ORGANISATION, ListButton, MomentFilter, RecentFilter, filter_by
 from core.events import text
 from tasks.intake.feedback_page import TAKE_IN, intake_page
@@ -68,10 +68,7 @@ class FeedbackAdmin(BrowseAdmin):
         """The page for one report or a file of reports."""
         return intake_page(self, request)
 
-    @column(_("feedback"))
-    def excerpt(self, feedback: Feedback) -> str:
-        """The beginning of the report."""
-        return text(feedback.body, 100)
+    excerpt = computed_column(_("feedback"), lambda feedback: text(feedback.body, 100))
 
     full_body = shown_column("body", _("feedback"), block)
 

@@ -22,7 +22,7 @@ from unfold.contrib.filters.admin import (
 )
 
 from core.admin.acts import Act, ActingAdmin, ActRequest, Answer
-from core.admin.base import block, chips, choice_column, column, shown_column
+from core.admin.base import block, chips, choice_column, computed_column, shown_column
 from core.admin.browsing import BY_ORGANISATION, MomentFilter
 from core.events import text
 from core.permissions import Deed
@@ -123,10 +123,7 @@ class FrameAdmin(ActingAdmin):
         page: HttpResponse = super().changelist_view(request, context)
         return page
 
-    @column(_("work"))
-    def work(self, row: Frame) -> str:
-        """The name or instruction, cut for the list."""
-        return text(row.name or row.instruction, 70)
+    work = computed_column(_("work"), lambda row: text(row.name or row.instruction, 70))
 
     status = choice_column(
         "state",
@@ -140,24 +137,21 @@ class FrameAdmin(ActingAdmin):
         },
     )
 
-    @column(_("opened inside"))
-    def below(self, row: Frame) -> SafeString:
-        """The frames below it, the first one first."""
-        return _list(reversed(list(_parents(row))))
+    below = computed_column(_("opened inside"), lambda row: _list(reversed(list(_parents(row)))))
 
-    @column(_("opened from it"))
-    def above(self, row: Frame) -> SafeString:
-        """The frames that were opened inside it."""
-        return _list(_with_agents(Frame.objects.filter(parent=row)).order_by("id")[:SHOWN])
+    above = computed_column(
+        _("opened from it"),
+        lambda row: _list(_with_agents(Frame.objects.filter(parent=row)).order_by("id")[:SHOWN]),
+    )
 
     asked = shown_column("instruction", _("instruction"), block)
 
-    @column(_("allowed tools"))
-    def tools(self, row: Frame) -> SafeString:
-        """The tools that its agent may use in it."""
-        return chips(
+    tools = computed_column(
+        _("allowed tools"),
+        lambda row: chips(
             row.allowed_tools, gettext("not restricted") if row.allowed_tools is None else ""
-        )
+        ),
+    )
 
 
 def tree(frames: Iterable[Frame], *, now: datetime) -> SafeString:

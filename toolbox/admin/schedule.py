@@ -9,7 +9,7 @@ from django.http import HttpRequest, HttpResponse
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
-from core.admin.base import BrowseAdmin, column
+from core.admin.base import BrowseAdmin, column, computed_column
 from core.admin.browsing import INSTALLATION
 from core.admin.measures import duration
 from core.database import database_now
@@ -73,7 +73,7 @@ class JobRunAdmin(BrowseAdmin):
             return "failing", gettext("failing")
         return "on time", gettext("on time")
 
-    @column(_("took"))
-    def took(self, row: JobRun) -> str:
-        """How long the last run took."""
-        return gettext("%(count)s ms") % {"count": f"{row.last_seconds * 1000:,.0f}"}
+    took = computed_column(
+        _("took"),
+        lambda row: gettext("%(count)s ms") % {"count": f"{row.last_seconds * 1000:,.0f}"},
+    )

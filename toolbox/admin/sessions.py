@@ -20,7 +20,7 @@ from unfold.contrib.filters.admin import (
 
 from core.admin.actors import actor_name, actor_shown
 from core.admin.acts import Act, ActingAdmin, ActRequest, Answer, acts_for
-from core.admin.base import BrowseAdmin, actor_column, column
+from core.admin.base import BrowseAdmin, actor_column, column, computed_column
 from core.admin.browsing import BY_ORGANISATION, MomentFilter, WordsFilter, filter_by
 from core.admin.happened import mode_shown
 from core.detail_words import MODES
@@ -158,10 +158,11 @@ class SessionAdmin(ActingAdmin):
         )
         return rows.annotate(is_backed=Exists(grants))
 
-    @column(_("mode"), label={"coding": "warning", "chat_safe": "success"})
-    def mode_label(self, row: Session) -> tuple[str, str]:
-        """The stored mode, in colour."""
-        return row.mode, gettext(MODES[row.mode])
+    mode_label = computed_column(
+        _("mode"),
+        lambda row: (row.mode, gettext(MODES[row.mode])),
+        label={"coding": "warning", "chat_safe": "success"},
+    )
 
     @column(
         _("grant"),
@@ -175,10 +176,10 @@ class SessionAdmin(ActingAdmin):
             return "open", gettext("open")
         return "missing", gettext("MISSING: chat_safe")
 
-    @column(_("mode now"))
-    def effective(self, row: Session) -> SafeString:
-        """The effective mode, which is chat_safe on every anomaly."""
-        return mode_shown(effective_session(row, current_policy(row.organisation_id)).mode)
+    effective = computed_column(
+        _("mode now"),
+        lambda row: mode_shown(effective_session(row, current_policy(row.organisation_id)).mode),
+    )
 
     @column(_("grants, newest first"))
     def why(self, row: Session) -> SafeString:
@@ -236,10 +237,7 @@ class ModeGrantAdmin(BrowseAdmin):
     list_select_related = ("session", "session__agent")
     search_fields = ("=contract_ref", "=session__agent__handle")
 
-    @column(_("agent"))
-    def agent(self, row: ModeGrant) -> str:
-        """The agent of the session."""
-        return row.session.agent.handle
+    agent = computed_column(_("agent"), lambda row: row.session.agent.handle)
 
 
 @admin.register(IdempotencyRecord)
@@ -266,7 +264,4 @@ class RateBucketAdmin(BrowseAdmin):
     list_select_related = ("agent",)
     search_fields = ("=agent__handle",)
 
-    @column(_("calls left"))
-    def left(self, row: RateBucket) -> int:
-        """Calls left in the bucket."""
-        return int(row.tokens)
+    left = computed_column(_("calls left"), lambda row: int(row.tokens))

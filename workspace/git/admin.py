@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from django.contrib import admin
 from django.utils.translation import gettext, pgettext
 from django.utils.translation import gettext_lazy as _
 from unfold.contrib.filters.admin import ChoicesDropdownFilter
 
 from core.admin.acts import Act, ActingAdmin, ActRequest, Answer
-from core.admin.base import BrowseAdmin, column, listed
+from core.admin.base import BrowseAdmin, computed_column, listed
 from core.admin.browsing import MomentFilter
 from core.permissions import Deed
 from workspace.git.models import BranchMove, Repository
@@ -51,10 +49,10 @@ class RepositoryAdmin(ActingAdmin):
     fields = ("organisation", "main", "branch_list", "source", "pushed_back", "created_at")
     readonly_fields = fields
 
-    @column(_("branches"))
-    def branch_list(self, row: Repository) -> Any:
-        """Each branch with the commit it is at."""
-        return listed(f"{each.name} {each.commit}" for each in row.branches.all()[:500])
+    branch_list = computed_column(
+        _("branches"),
+        lambda row: listed(f"{each.name} {each.commit}" for each in row.branches.all()[:500]),
+    )
 
 
 @admin.register(BranchMove)

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from django.contrib import admin
-from django.utils.safestring import SafeString
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from core.admin.acts import Act, ActingAdmin, ActRequest, Answer
-from core.admin.base import column, listed, printed, shown_column
+from core.admin.base import column, computed_column, listed, printed, shown_column
 from core.admin.browsing import MomentFilter
 from core.permissions import Deed
 from workspace.models import Run
@@ -66,7 +65,4 @@ class RunAdmin(ActingAdmin):
 
     path_list = shown_column("paths", _("paths"), listed)
 
-    @column(_("log"))
-    def log(self, row: Run) -> SafeString:
-        """What the program wrote, escaped."""
-        return printed(row.output)
+    log = computed_column(_("log"), lambda row: printed(row.output))
