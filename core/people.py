@@ -147,15 +147,16 @@ def board_members(organisation_id: int) -> frozenset[str]:
     return frozenset(users.filter(members).values_list("username", flat=True))
 
 
-def record_refusal(
-    *,
-    who: SignedIn,
+def record_refused_person(
+    request: HttpRequest,
     deny: Deny,
+    *,
     subject: str,
     now: datetime,
     organisation_id: int | None = None,
 ) -> None:
-    """Record what a person was refused, as a statement of its own."""
+    """Record what the person who sent a request was refused, as a statement of its own."""
+    who = signed_in(request)
     record_event(
         Event(
             action=Action.HUMAN_DENIED,

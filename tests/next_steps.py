@@ -64,7 +64,7 @@ def check_step_without_door(body: dict[str, Any], agent: Agent, policy: Policy) 
 @contextmanager
 def every_refusal_checked(failed: list[str]) -> Iterator[None]:
     """Check every refusal of the door, whatever test causes it; collect those that fail."""
-    real = door.record_refusal
+    real = door.answer_refused_call
 
     def record_and_check(caller: Caller, *args: Any, **kwargs: Any) -> Answer:
         answer = real(caller, *args, **kwargs)
@@ -74,5 +74,5 @@ def every_refusal_checked(failed: list[str]) -> Iterator[None]:
         return answer
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(door, "record_refusal", record_and_check)
+        patch.setattr(door, "answer_refused_call", record_and_check)
         yield

@@ -129,7 +129,7 @@ def authenticate(*, authorization: str, session_id: str | None, request_id: str)
     if sid is None:
         if session_id is not None:
             who = KnownAgent(agent_id, policy.by_id[agent_id].handle, organisation_id)
-            raise record_refusal(_unknown_session(session_id), who, request_id, now=said)
+            raise record_refused_caller(_unknown_session(session_id), who, request_id, now=said)
         sid = get_or_create_standing_session(agent_id, organisation_id, now=said)
         mode = ToolMode.CHAT_SAFE
     agent = policy.by_id.get(agent_id)
@@ -237,11 +237,13 @@ def _refused_key(digest: bytes, request_id: str) -> Denied:
         now = time.monotonic()
         if now - _last_recorded.get(digest, -RECORD_INTERVAL) >= RECORD_INTERVAL:
             _last_recorded[digest] = now
-            return record_refusal(refusal, KnownAgent(*who), request_id, now=said)
+            return record_refused_caller(refusal, KnownAgent(*who), request_id, now=said)
     return refusal
 
 
-def record_refusal(refusal: Denied, who: KnownAgent, request_id: str, *, now: datetime) -> Denied:
+def record_refused_caller(
+    refusal: Denied, who: KnownAgent, request_id: str, *, now: datetime
+) -> Denied:
     """Record the refusal of a known agent, if database and quota allow it, and return it."""
     event = Event(
         action=Action.TOOL_DENIED,

@@ -84,7 +84,7 @@ def act(
     caller = caller.calling(name, params)
     try:
         if caller.pause is not None:  # before anything else, a kept answer too
-            return record_refusal(caller, Denied(caller.pause.refusal), now=now)
+            return answer_refused_call(caller, Denied(caller.pause.refusal), now=now)
         try:
             tool = REGISTRY.get(name)
             if tool is not None and tool.acts_outside:
@@ -97,7 +97,7 @@ def act(
                 is_repeatable=True,
             )
         except Denied as refusal:
-            return record_refusal(caller, refusal, now=now)
+            return answer_refused_call(caller, refusal, now=now)
     except Exception as problem:
         log.exception("call_failed", tool=caller.tool)
         return answer_denial(fault_of(problem), tool=caller.tool, mode=caller.session.mode)
@@ -125,7 +125,7 @@ def _answer_once(
         except Denied as refusal:
             if refusal.deny.code in idempotency.NOT_KEPT:
                 raise
-            answer = record_refusal(caller, refusal, now=now)
+            answer = answer_refused_call(caller, refusal, now=now)
         if is_final(answer):
             idempotency.keep(caller, key, answer.status, answer.body, now=now)
         else:
@@ -152,7 +152,7 @@ def _answer_outside(
     try:
         answer = Answer(200, work(caller))
     except Denied as refusal:
-        answer = record_refusal(caller, refusal, now=now)
+        answer = answer_refused_call(caller, refusal, now=now)
         if key is not None and refusal.deny.code in idempotency.NOT_KEPT:
             idempotency.release(caller, key)
             return answer
@@ -164,7 +164,7 @@ def refuse_call(caller: Caller, name: str, refusal: Denied, *, now: datetime) ->
     """Answer a call whose parameters could not even be read; recorded like any refusal."""
     if caller.pause is not None:
         refusal = Denied(caller.pause.refusal)
-    return record_refusal(caller.at(name), refusal, now=now)
+    return answer_refused_call(caller.at(name), refusal, now=now)
 
 
 def refuse_paused(caller: Caller, name: str, *, now: datetime) -> Answer | None:
@@ -174,7 +174,7 @@ def refuse_paused(caller: Caller, name: str, *, now: datetime) -> Answer | None:
     return refuse_call(caller, name, Denied(caller.pause.refusal), now=now)
 
 
-def record_refusal(caller: Caller, refusal: Denied, *, now: datetime) -> Answer:
+def answer_refused_call(caller: Caller, refusal: Denied, *, now: datetime) -> Answer:
     """Record a refusal and answer it. A refusal that could not be recorded is still a refusal.
 
     That the disk is full is not recorded: the event would need the room that is missing. Where the

@@ -23,10 +23,10 @@ from contracts.issuing.drafts import ContractDraft
 from contracts.issuing.services import issue_for_board
 from contracts.models import Contract
 from core.admin.contexts import admin_context
-from core.admin.refused import refused
+from core.admin.refused import refuse_on_form
 from core.database import database_now
 from core.decision import Denied
-from core.people import person, record_refusal, signed_in
+from core.people import person
 from core.permissions import Deed
 from mailroom.models import Priority
 from orgchart.admin.choosing import choose_organisation, chosen_organisation
@@ -142,13 +142,13 @@ def _issued(request: HttpRequest, organisation: Organisation, form: IssueForm) -
             person=person(request, organisation.id), draft=form.draft(), now=now
         )
     except Denied as refusal:
-        record_refusal(
-            who=signed_in(request),
-            deny=refusal.deny,
+        refuse_on_form(
+            request,
+            form,
+            refusal.deny,
             subject=f"organisation:{organisation.slug}",
             organisation_id=organisation.id,
             now=now,
         )
-        form.add_error(None, refused(refusal.deny))
         return ""
     return str(found["contract_id"])

@@ -25,12 +25,12 @@ from unfold.widgets import UnfoldAdminTextareaWidget
 from core.actors import Person
 from core.admin.base import BrowseAdmin
 from core.admin.contexts import admin_context
-from core.admin.refused import refused
+from core.admin.refused import refuse_on_form
 from core.database import database_now
 from core.decision import Denied
 from core.hooks import Hook
 from core.labels import Text
-from core.people import person, record_refusal, signed_in
+from core.people import person, signed_in
 from core.permissions import Deed
 
 
@@ -193,14 +193,14 @@ class ActPages(ModelAdmin):
         try:
             return act.perform(call)
         except Denied as refusal:
-            record_refusal(
-                who=signed_in(request),
-                deny=refusal.deny,
+            refuse_on_form(
+                request,
+                form,
+                refusal.deny,
                 subject=self.subject_of(row),
                 organisation_id=organisation_id or None,
                 now=now,
             )
-            form.add_error(None, refused(refusal.deny))
             return None
 
     def _answered(self, request: HttpRequest, act: Act, row: Any, answer: Answer) -> HttpResponse:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import Protocol
 
+from django.forms import Form
+from django.http import HttpRequest
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext
@@ -11,6 +14,7 @@ from django.utils.translation import gettext
 from core.admin.sentences import in_language, is_english
 from core.decision import Deny
 from core.events import EventOutcome, text
+from core.people import record_refused_person
 from core.refusals import MEANINGS
 
 
@@ -75,6 +79,20 @@ def refused(deny: Deny) -> SafeString | str:
     return format_html(
         '{} <small class="nx-original" lang="en">{}</small>', _stop(deny), deny.sentence
     )
+
+
+def refuse_on_form(
+    request: HttpRequest,
+    form: Form,
+    deny: Deny,
+    *,
+    subject: str,
+    now: datetime,
+    organisation_id: int | None = None,
+) -> None:
+    """Show a refusal on the form that asked, and record it."""
+    record_refused_person(request, deny, subject=subject, now=now, organisation_id=organisation_id)
+    form.add_error(None, refused(deny))
 
 
 def refused_as_text(deny: Deny) -> str:

@@ -19,10 +19,10 @@ from core.admin.acts import Act, ActingAdmin
 from core.admin.base import BrowseAdmin, choice_column, computed_column
 from core.admin.browsing import BY_ORGANISATION, ListButton, MomentFilter
 from core.admin.contexts import admin_context
-from core.admin.refused import refused
+from core.admin.refused import refuse_on_form
 from core.decision import Denied, Deny
 from core.ids import row_id
-from core.people import person, record_refusal, signed_in
+from core.people import person, signed_in
 from core.permissions import Deed
 from governance.cases import forms as pages
 from governance.cases import store
@@ -118,14 +118,14 @@ class CaseAdmin(ActingAdmin):
                 person=who, now=timezone.now(), **form.cleaned_data
             )
         except Denied as refusal:
-            record_refusal(
-                who=signed_in(request),
-                deny=refusal.deny,
+            refuse_on_form(
+                request,
+                form,
+                refusal.deny,
                 subject=f"organisation:{organisation.slug}",
                 organisation_id=organisation.id,
                 now=timezone.now(),
             )
-            form.add_error(None, refused(refusal.deny))
             return None
         self.message_user(
             request, gettext("%(case)s is open.") % {"case": found["case_id"]}, messages.SUCCESS
@@ -162,8 +162,14 @@ class CaseAdmin(ActingAdmin):
         refusal = _refusal_of(steering, row, shaped, form.cleaned_data["version"])
         if refusal is not None:
             if not form.non_field_errors():
-                self._record(request, row, refusal)
-                form.add_error(None, refused(refusal))
+                refuse_on_form(
+                    request,
+                    form,
+                    refusal,
+                    subject=self.subject_of(row),
+                    organisation_id=row.organisation_id,
+                    now=timezone.now(),
+                )
             return super()._act_page(request, act, row, form)
         purpose = purpose_of_act(act.name, row.id, form.cleaned_data, shaped)
         data = form.data.copy()
@@ -187,15 +193,6 @@ class CaseAdmin(ActingAdmin):
             "back": reverse("admin:governance_case_change", args=[quote(row.pk)]),
         }
         return TemplateResponse(request, "admin/nexus/case_confirm.html", context)
-
-    def _record(self, request: HttpRequest, row: Case, refusal: Deny) -> None:
-        record_refusal(
-            who=signed_in(request),
-            deny=refusal,
-            subject=self.subject_of(row),
-            organisation_id=row.organisation_id,
-            now=timezone.now(),
-        )
 
     def verify_view(self, request: HttpRequest, object_id: str) -> HttpResponse:
         """Compare the case with its digests and with the seals over its events. Changes nothing."""

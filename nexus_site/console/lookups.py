@@ -18,7 +18,7 @@ from django.utils.translation import gettext
 
 from core.admin.contexts import admin_context
 from core.decision import Code, deny
-from core.people import record_refusal, signed_in
+from core.people import record_refused_person
 from nexus_site.console.membership import MembersOnly
 
 if TYPE_CHECKING:
@@ -92,9 +92,9 @@ class DeclaredLookups(AnyAdmin):
         from nexus_site.serving.errors import not_found
 
         if request.method == "POST":
-            record_refusal(
-                who=signed_in(request),
-                deny=deny(
+            record_refused_person(
+                request,
+                deny(
                     Code.NOT_FOUND,
                     f"There is no {opts.verbose_name_raw} with this id",
                     "choose one from the list",

@@ -23,7 +23,7 @@ from django.utils.translation import gettext_lazy as _
 from unfold.sites import UnfoldAdminSite
 
 from core.decision import Deny
-from core.people import SignedIn, record_refusal, signed_in
+from core.people import SignedIn, record_refused_person, signed_in
 from core.permissions import BOARD, deed_of, group_refusal
 from nexus_site.console import known_browsers
 from nexus_site.console.first_steps import first_steps, on_password_changed
@@ -38,7 +38,7 @@ SAFE = frozenset({"GET", "HEAD", "OPTIONS", "TRACE"})
 View = Callable[..., HttpResponseBase]
 
 
-def record_refusals(view: View) -> View:
+def record_refused_persons(view: View) -> View:
     """The same view; a refused attempt to change something is recorded in the ledger."""
 
     @wraps(view)
@@ -48,13 +48,9 @@ def record_refusals(view: View) -> View:
             return show_controls(view(request, *args, **kwargs))
         except PermissionDenied as refusal:
             if request.method not in SAFE and request.user.is_authenticated:
-                who = signed_in(request)
-                record_refusal(
-                    who=who,
-                    deny=_refusal(who, str(refusal) or request.path),
-                    subject=f"page:{request.path}",
-                    now=timezone.now(),
-                )
+                deny = _refusal(signed_in(request), str(refusal) or request.path)
+                subject = f"page:{request.path}"
+                record_refused_person(request, deny, subject=subject, now=timezone.now())
             raise
 
     return recorded
@@ -104,7 +100,7 @@ class PeopleSite(UnfoldAdminSite):
 
     def admin_view(self, view: View, cacheable: bool = False) -> View:  # noqa: FBT001, FBT002  Django's own signature
         """Check that a member of the staff is signed in and ready, and record refusals."""
-        checked: View = super().admin_view(record_refusals(first_steps(view)), cacheable)
+        checked: View = super().admin_view(record_refused_persons(first_steps(view)), cacheable)
         return checked
 
     def get_app_list(self, request: HttpRequest, app_label: str | None = None) -> Any:

@@ -27,7 +27,7 @@ from core.admin.base import BrowseAdmin, chips, column, computed_column
 from core.admin.refused import refused
 from core.decision import Allow, Denied
 from core.events import Event
-from core.people import ADMIN_TOOL, SignedIn, record_refusal, signed_in
+from core.people import ADMIN_TOOL, SignedIn, record_refused_person, signed_in
 from ledger.services import insert_event
 from nexus_site.console.second_factor import REMOVE_SECOND_FACTOR
 from nexus_site.console.user_forms import PersonChangeForm, PersonCreationForm
@@ -234,12 +234,8 @@ class PersonAdmin(DjangoUserAdmin, ActPages):  # type: ignore[type-arg]  # only 
 
     def _refused(self, request: HttpRequest, refusal: Denied) -> HttpResponse:
         """Back to the same page, with the reason; the attempt is recorded."""
-        record_refusal(
-            who=signed_in(request),
-            deny=refusal.deny,
-            subject=f"page:{request.path}"[:200],
-            now=timezone.now(),
-        )
+        subject = f"page:{request.path}"[:200]
+        record_refused_person(request, refusal.deny, subject=subject, now=timezone.now())
         self.message_user(request, refused(refusal.deny), messages.ERROR)
         return HttpResponseRedirect(request.path)
 

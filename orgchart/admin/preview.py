@@ -18,7 +18,7 @@ from core.actors import Person
 from core.admin.acts import ActingAdmin
 from core.admin.contexts import admin_context
 from core.decision import Code, Deny
-from core.people import record_refusal, signed_in
+from core.people import record_refused_person
 from orgchart.admin.fields import PolicyForm
 from orgchart.difference_words import all_in_language
 from orgchart.editing import changed_values
@@ -59,9 +59,9 @@ class PreviewingAdmin(ActingAdmin):
         self, request: HttpRequest, change: RowChange, deny: Deny, *, removal: bool
     ) -> HttpResponse:
         """The page that says why not, with every broken invariant and how to correct it."""
-        record_refusal(
-            who=signed_in(request),
-            deny=deny,
+        record_refused_person(
+            request,
+            deny,
             subject=self.subject_of(change.row),
             organisation_id=change.person.organisation_id,
             now=change.now,

@@ -23,9 +23,9 @@ from unfold.widgets import (
     UnfoldAdminTextInputWidget,
 )
 
-from core.admin.refused import refused
+from core.admin.refused import refuse_on_form
 from core.decision import Denied
-from core.people import person, record_refusal, signed_in
+from core.people import person
 from core.permissions import Deed
 from orgchart.admin.choosing import choose_organisation
 from orgchart.models import Organisation
@@ -154,13 +154,13 @@ def _add(request: HttpRequest, organisation: Organisation, form: ReportForm | Up
             caller=person(request, organisation.id), items=items, source=source, now=now
         )
     except Denied as refusal:
-        record_refusal(
-            who=signed_in(request),
-            deny=refusal.deny,
+        refuse_on_form(
+            request,
+            form,
+            refusal.deny,
             subject="feedback:admin",
             organisation_id=organisation.id,
             now=now,
         )
-        form.add_error(None, refused(refusal.deny))
         return ""
     return gettext("%(added)s added, %(known)s already known.") % {"added": kept, "known": known}

@@ -29,7 +29,7 @@ from core.decision import Code, Denied, refuse
 from core.events import text
 from core.ids import row_id
 from core.limits import BIGGEST_VERSION
-from core.people import person, record_refusal, signed_in
+from core.people import person, record_refused_person
 from core.permissions import Deed
 from orgchart.admin.choosing import choose_organisation
 from orgchart.models import Agent, Organisation, Role
@@ -224,9 +224,9 @@ def move_task(model_admin: Any, request: HttpRequest, task_pk: int) -> HttpRespo
     try:
         shown = _move(request, task, wanted)
     except Denied as refusal:
-        record_refusal(
-            who=signed_in(request),
-            deny=refusal.deny,
+        record_refused_person(
+            request,
+            refusal.deny,
             subject=f"task:{task.organisation.slug}/{task.number}",
             organisation_id=task.organisation_id,
             now=timezone.now(),
