@@ -65,7 +65,6 @@ class DocumentAdmin(BrowseAdmin):
         "created_at",
         "filed_at",
     )
-    readonly_fields = ("text",)
 
     def find(self, request: HttpRequest, rows: QuerySet[Document], term: str) -> QuerySet[Document]:
         """By contract, or by the beginning of the path."""
@@ -193,7 +192,6 @@ class MemoryAdmin(ActingAdmin):
         "entry",
         "created_at",
     )
-    readonly_fields = ("entry",)
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Memory]:
         """The list needs no search index."""
@@ -229,6 +227,5 @@ class ArtifactAdmin(BrowseAdmin):
         "sha256",
         "created_at",
     )
-    readonly_fields = ("saved",)
 
     saved = shown_column("content", _("content"), block)

@@ -7,8 +7,7 @@ from typing import Any
 
 from django.contrib import admin
 from django.db.models import QuerySet
-from django.http import HttpRequest, HttpResponse
-from django.urls import URLPattern, path
+from django.http import HttpRequest
 from django.utils.translation import gettext, pgettext_lazy
 from django.utils.translation import gettext_lazy as _
 from unfold.contrib.filters.admin import (
@@ -77,6 +76,11 @@ class TaskAdmin(ActingAdmin):
             page="tasks_task_board",
         ),
     )
+    own_pages = (
+        ("board/", "tasks_task_board", board_page),
+        ("measures/", "tasks_task_measures", measures_page),
+        ("<int:task_pk>/move/", "tasks_task_move", move_task),
+    )
     related = ("organisation", "owner")
     seen_with: Mapping[str, str] = dict.fromkeys(
         ("description", "active_form", "metadata", "text_writers"), DISCUSSION
@@ -100,32 +104,9 @@ class TaskAdmin(ActingAdmin):
         ("owner", AutocompleteSelectFilter),
         ("created_at", MomentFilter),
     )
-    list_select_related = ("organisation", "owner")
     ordering = ("-id",)
     search_fields = ("number",)
     search_help_text = _("A task's number, its owner's handle, or words of a recent subject")
-
-    def get_urls(self) -> list[URLPattern]:
-        """Add the board, the address that moves a card, and the measures."""
-        wrap = self.admin_site.admin_view
-        return [
-            path("board/", wrap(self.board_view), name="tasks_task_board"),
-            path("measures/", wrap(self.measures_view), name="tasks_task_measures"),
-            path("<int:task_pk>/move/", wrap(self.move_view), name="tasks_task_move"),
-            *super().get_urls(),
-        ]
-
-    def move_view(self, request: HttpRequest, task_pk: int) -> HttpResponse:
-        """A card of the board goes to another column."""
-        return move_task(self, request, task_pk)
-
-    def board_view(self, request: HttpRequest) -> HttpResponse:
-        """The tasks of one organisation by state."""
-        return board_page(self, request)
-
-    def measures_view(self, request: HttpRequest) -> HttpResponse:
-        """The measures of one organisation's tasks."""
-        return measures_page(self, request)
 
     def row_context(self, request: HttpRequest, row: Task) -> dict[str, Any]:
         """The task with its dependencies, discussion and history."""

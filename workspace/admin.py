@@ -7,7 +7,7 @@ from django.contrib import admin, messages
 from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.template.response import TemplateResponse
-from django.urls import URLPattern, path, reverse
+from django.urls import reverse
 from django.utils import timezone
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
@@ -158,17 +158,11 @@ class SkillAdmin(ActingAdmin):
         "problem",
         "seen_at",
     )
-    readonly_fields = fields
     in_other_words = ("approved_by",)
     approver = actor_column("approved_by", _("approved by"))
 
-    def get_urls(self) -> list[URLPattern]:
-        """With the page that looks into the folders: a skill that was never read has no page."""
-        view = self.admin_site.admin_view(self.look_view)
-        return [path("look-again/", view, name="workspace_skill_look"), *super().get_urls()]
-
     def look_view(self, request: HttpRequest) -> HttpResponse:
-        """Ask; on POST read the skill folders again."""
+        """Ask; on POST read the skill folders again. A skill that was never read has no page."""
         if not _may_look(request):
             raise PermissionDenied(LOOK.permission)
         back = reverse("admin:workspace_skill_changelist")
@@ -188,6 +182,8 @@ class SkillAdmin(ActingAdmin):
             back=back,
         )
         return TemplateResponse(request, "admin/nexus/act.html", context)
+
+    own_pages = (("look-again/", "workspace_skill_look", look_view),)
 
     @column(
         _("state"),

@@ -6,10 +6,7 @@ from typing import Any
 
 from django.contrib import admin
 from django.db.models import QuerySet
-from django.http import HttpRequest, HttpResponse
-from django.urls import URLPattern, path, reverse
-from django.utils.html import format_html
-from django.utils.safestring import SafeString
+from django.http import HttpRequest
 from django.utils.translation import gettext, pgettext
 from django.utils.translation import gettext_lazy as _
 from unfold.contrib.filters.admin import (
@@ -23,11 +20,12 @@ from contracts.closing import close_contract
 from contracts.models import Contract, Deadline, Report, Verdict
 from contracts.vocabulary import FINAL_STATES, ContractOutcome, ContractState
 from core.admin.acts import Act, ActingAdmin, ActRequest, Answer
-from core.admin.base import BrowseAdmin, choice_column, column, computed_column
+from core.admin.base import BrowseAdmin, choice_column, computed_column, link
 from core.admin.browsing import BY_ORGANISATION, ListButton, MomentFilter
 from core.events import text
 from core.labels import Text
 from core.permissions import Deed
+from core.waiting import page_of
 from ledger.history import events_of
 
 STATE_COLOURS = {
@@ -134,6 +132,7 @@ class ContractAdmin(ActingAdmin):
             may=lambda request: request.user.has_perm(ISSUE),
         ),
     )
+    own_pages = (("issue/", "contracts_contract_issue", issue_page),)
     related = ("organisation", "assignee", "issuer", "supersedes")
     list_display = (
         "headline",
@@ -154,7 +153,6 @@ class ContractAdmin(ActingAdmin):
         ("priority", ChoicesDropdownFilter),
         ("created_at", MomentFilter),
     )
-    list_select_related = ("organisation", "assignee", "issuer")
     ordering = ("-id",)
     search_fields = ("id",)
     search_help_text = _("A contract (CON-…), or the handle of its assignee or issuer")
@@ -165,15 +163,6 @@ class ContractAdmin(ActingAdmin):
         if term.startswith("CON-"):
             return rows.filter(id__startswith=term)
         return rows.filter(assignee__handle=term) | rows.filter(issuer__handle=term)
-
-    def get_urls(self) -> list[URLPattern]:
-        """And the page on which the Board issues."""
-        page = self.admin_site.admin_view(self.issue_view)
-        return [path("issue/", page, name="contracts_contract_issue"), *super().get_urls()]
-
-    def issue_view(self, request: HttpRequest) -> HttpResponse:
-        """The Board's contract to the top agent."""
-        return issue_page(self, request)
 
     def row_context(self, request: HttpRequest, row: Contract) -> dict[str, Any]:
         """The contract with everything that happened to it."""
@@ -202,11 +191,9 @@ class _OfAContract(BrowseAdmin):
     search_help_text = _("A contract (CON-…)")
     ordering = ("-id",)
 
-    @column(_("contract"))
-    def of_contract(self, row: Any) -> SafeString:
-        """To the contract."""
-        address = reverse("admin:contracts_contract_change", args=[row.contract_id])
-        return format_html('<a class="nx-link" href="{}">{}</a>', address, row.contract.title)
+    of_contract = computed_column(
+        _("contract"), lambda row: link(page_of(row.contract), row.contract.title)
+    )
 
 
 @admin.register(Report)

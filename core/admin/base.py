@@ -195,6 +195,11 @@ def address_of(request: HttpRequest, subject: str, organisation_id: int | None) 
     return ""
 
 
+def link(address: str, text: object) -> SafeString:
+    """A link to another page, its text escaped."""
+    return format_html('<a class="nx-link" href="{}">{}</a>', address, text)
+
+
 def listed(items: Any) -> SafeString:
     """A list of agent-given texts, one to a line, escaped."""
     found = [(str(item),) for item in items or ()]
@@ -215,6 +220,11 @@ def chips(items: Any, empty: str = "") -> SafeString:
 def block(text: str) -> SafeString:
     """A long agent-given text with its own line breaks, escaped."""
     return format_html('<div class="nx-block">{}</div>', text) if text else SafeString("–")
+
+
+def in_hex(value: bytes) -> str:
+    """Bytes as people compare them."""
+    return bytes(value).hex()
 
 
 def printed(text: str) -> SafeString:

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from django.contrib import messages
@@ -10,7 +11,7 @@ from django.core.paginator import Paginator
 from django.db.models import F, Model, QuerySet
 from django.db.models.expressions import OrderBy
 from django.http import HttpRequest, HttpResponse
-from django.urls import reverse
+from django.urls import URLPattern, path, reverse
 from django.utils.functional import cached_property
 from django.utils.translation import gettext
 from unfold.admin import ModelAdmin
@@ -172,16 +173,27 @@ class ReadOnlyAdmin(ExportingAdmin, ModelAdmin):
 
     `organisation_path` leads from a row to its organisation's id; None: everybody shares the rows.
     `related` names what is read in the same query, `list_without` columns that no list needs.
+    `own_pages` are more pages of the table: the address, its name, and what answers a request to
+    it, called with this admin and the request.
     """
 
     organisation_path: str | None = "organisation_id"
     related: tuple[str, ...] = ()
     list_without: tuple[str, ...] = ()
     list_buttons: tuple[ListButton, ...] = ()
+    own_pages: tuple[tuple[str, str, Callable[..., HttpResponse]], ...] = ()
     show_full_result_count = False
     paginator = CappedPaginator
     list_per_page = 50
     actions = None
+
+    def get_urls(self) -> list[URLPattern]:
+        """With the table's own pages, before Django's own catch-all."""
+        own = [
+            path(address, self.admin_site.admin_view(partial(view, self)), name=name)
+            for address, name, view in self.own_pages
+        ]
+        return [*own, *super().get_urls()]
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
         """The rows, with what is related and without what is long."""
@@ -207,11 +219,16 @@ class ReadOnlyAdmin(ExportingAdmin, ModelAdmin):
         """The rows that a search finds; None: by `search_fields`."""
         return None
 
+    def list_context(self, request: HttpRequest) -> dict[str, Any]:
+        """What the page of the list shows besides its rows."""
+        return {}
+
     def changelist_view(
         self, request: HttpRequest, extra_context: dict[str, Any] | None = None
     ) -> HttpResponse:
         """The list, with the buttons that this person may use."""
-        page: Any = super().changelist_view(request, extra_context)
+        context = self.list_context(request) | (extra_context or {})
+        page: Any = super().changelist_view(request, context)
         buttons = [button.shown() for button in self.list_buttons if button.may(request)]
         if buttons and hasattr(page, "context_data"):
             page.context_data["actions_list"] = [

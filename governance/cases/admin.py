@@ -9,7 +9,7 @@ from django.contrib.admin.utils import quote, unquote
 from django.core.exceptions import NON_FIELD_ERRORS, PermissionDenied
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.template.response import TemplateResponse
-from django.urls import URLPattern, path, reverse
+from django.urls import reverse
 from django.utils import timezone
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
@@ -63,21 +63,11 @@ class CaseAdmin(ActingAdmin):
         ("stage", ChoicesDropdownFilter),
         ("opened_at", MomentFilter),
     )
-    list_select_related = ("organisation",)
     ordering = ("-id",)
     search_fields = ("=id",)
     search_help_text = _("A case (CASE-…)")
 
     why_paused = computed_column(_("paused by"), lambda row: case_words(row.paused_by or "") or "–")
-
-    def get_urls(self) -> list[URLPattern]:
-        """And the pages on which the Board opens a case, and on which anyone verifies one."""
-        view = self.admin_site.admin_view
-        return [
-            path("open/", view(self.open_view), name="governance_case_open"),
-            path("<path:object_id>/verify/", view(self.verify_view), name="governance_case_verify"),
-            *super().get_urls(),
-        ]
 
     def open_view(self, request: HttpRequest) -> HttpResponse:
         """Ask for the request; on POST open the case and show it."""
@@ -219,6 +209,10 @@ class CaseAdmin(ActingAdmin):
             "timeline": timeline_of(row),
         }
 
+    own_pages = (
+        ("open/", "governance_case_open", open_view),
+        ("<path:object_id>/verify/", "governance_case_verify", verify_view),
+    )
     headline = computed_column(_("case"), lambda row: row.title[:70])
 
     state_label = choice_column("state", _("state"), COLOURS)

@@ -45,7 +45,6 @@ class InterventionAdmin(BrowseAdmin):
         "details",
         "confirmed",
     )
-    readonly_fields = ("office", "done")
     in_other_words = ("operator_role", "action_taken")
     list_filter = (
         BY_ORGANISATION,

@@ -5,20 +5,18 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from django.contrib import admin
-from django.core.exceptions import PermissionDenied
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
-from django.urls import URLPattern, path, reverse
+from django.urls import reverse
 from django.utils import timezone
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 from unfold.contrib.filters.admin import ChoicesDropdownFilter
-from unfold.decorators import display
 
 from core.admin.actors import actor_shown
-from core.admin.base import address_of
+from core.admin.base import address_of, column, computed_column, in_hex, link, shown_column
 from core.admin.browsing import (
     MomentFilter,
     ReadOnlyAdmin,
@@ -89,6 +87,7 @@ class EventAdmin(ReadOnlyAdmin):
         "A name (backend_worker), a tool, a code, an id (MAIL-…, CON-…), an event's number, a day "
         "(today, yesterday, 2026-11-22); several words together narrow it"
     )
+    own_pages = (("verify/", VERIFY, verify_page),)
     export_actions = ((_("Verify the ledger"), VERIFY),)
     saved_searches = (
         (_("refusals today"), "q=today&decision__exact=deny"),
@@ -98,11 +97,6 @@ class EventAdmin(ReadOnlyAdmin):
     )
     ordering = ("-seq",)
     sortable_by = ()
-    exclude = ("digest",)
-    readonly_fields = (
-        "organisation", "who", "what", "verdict", "whole_reason", "about", "facts",
-        "digest_hex", "sealed_by"
-    )  # fmt: skip
     in_other_words = (
         "action", "details", "subject", "organisation_id", "actor", "decision", "code", "reason",
         "for_agent_id", "kind",
@@ -117,7 +111,7 @@ class EventAdmin(ReadOnlyAdmin):
         page: HttpResponse = super().changelist_view(request, extra_context)
         return page
 
-    @display(description=_("organisation"))  # type: ignore[untyped-decorator]
+    @column(_("organisation"))
     def organisation(self, event: Event) -> str:
         """The organisation's name, or its number."""
         number = event.organisation_id
@@ -125,7 +119,7 @@ class EventAdmin(ReadOnlyAdmin):
             return ""
         return self.names.get(number) or names_of_organisations().get(number, str(number))
 
-    @display(description=_("decision"))  # type: ignore[untyped-decorator]
+    @column(_("decision"))
     def verdict(self, event: Event) -> SafeString:
         """Allowed or denied, in colour; a denial with what its code means, and the code."""
         colour = "danger" if event.decision == "deny" else "success"
@@ -134,10 +128,7 @@ class EventAdmin(ReadOnlyAdmin):
         )
         return format_html("{} {}", label, coded(event.code)) if event.code else label
 
-    @display(description=_("reason"))  # type: ignore[untyped-decorator]
-    def short_reason(self, event: Event) -> SafeString | str:
-        """The beginning of the reason."""
-        return shortened(reason_as_text(event), 80)
+    short_reason = computed_column(_("reason"), lambda event: shortened(reason_as_text(event), 80))
 
     def get_object(
         self, request: HttpRequest, object_id: str, from_field: str | None = None
@@ -161,30 +152,19 @@ class EventAdmin(ReadOnlyAdmin):
         }
         return [name for name in self.fields if named.get(name, getattr(obj, name, name))]
 
-    @display(description=_("what happened"))  # type: ignore[untyped-decorator]
-    def what(self, event: Event) -> SafeString | str:
-        """What happened in words, and its code."""
-        return happened(event.action)
+    what = shown_column("action", _("what happened"), happened)
 
-    @display(description=_("subject"))  # type: ignore[untyped-decorator]
+    @column(_("subject"))
     def about(self, event: Event) -> SafeString | str:
         """What it is about, with a link to its page."""
         address = address_of(event.viewer, event.subject, event.organisation_id)  # type: ignore[attr-defined]  # get_object sets it
-        if not address:
-            return event.subject
-        return format_html('<a class="nx-link" href="{}">{}</a>', address, event.subject)
+        return link(address, event.subject) if address else event.subject
 
-    @display(description=_("details"))  # type: ignore[untyped-decorator]
-    def facts(self, event: Event) -> SafeString | str:
-        """The details by their names, and as they are recorded."""
-        return facts_of(event.details)
+    facts = shown_column("details", _("details"), facts_of)
 
-    @display(description=_("actor"))  # type: ignore[untyped-decorator]
-    def who(self, event: Event) -> SafeString | str:
-        """Who, as everywhere."""
-        return actor_shown(event.actor)
+    who = shown_column("actor", _("actor"), actor_shown)
 
-    @display(description=_("subject"))  # type: ignore[untyped-decorator]
+    @column(_("subject"))
     def short_subject(self, event: Event) -> SafeString | str:
         """The subject; of a long id its beginning and its end."""
         short = LONG_ID.sub(r"\1…\2", event.subject)
@@ -192,17 +172,11 @@ class EventAdmin(ReadOnlyAdmin):
             return event.subject
         return format_html('<span title="{}">{}</span>', event.subject, short)
 
-    @display(description=_("reason"))  # type: ignore[untyped-decorator]
-    def whole_reason(self, event: Event) -> SafeString | str:
-        """Why, in the language of the page."""
-        return reason_of(event) or "-"
+    whole_reason = computed_column(_("reason"), lambda event: reason_of(event) or "-")
 
-    @display(description=_("digest"))  # type: ignore[untyped-decorator]
-    def digest_hex(self, event: Event) -> str:
-        """The digest as people compare it."""
-        return bytes(event.digest).hex()
+    digest_hex = shown_column("digest", _("digest"), in_hex)
 
-    @display(description=_("sealed by"))  # type: ignore[untyped-decorator]
+    @column(_("sealed by"))
     def sealed_by(self, event: Event) -> str:
         """The seal that covers the event."""
         seal = Seal.objects.filter(era=event.era, lo__lte=event.xid, hi__gt=event.xid).first()
@@ -222,14 +196,3 @@ class EventAdmin(ReadOnlyAdmin):
     def verify_address(self) -> str:
         """Where the ledger is verified."""
         return reverse(f"admin:{VERIFY}")
-
-    def get_urls(self) -> list[URLPattern]:
-        """With the page that verifies the ledger."""
-        page = self.admin_site.admin_view(self.verify_view)
-        return [path("verify/", page, name=VERIFY), *super().get_urls()]
-
-    def verify_view(self, request: HttpRequest) -> HttpResponse:
-        """Say what verifying is; on POST verify every event against its seal. Changes nothing."""
-        if not self.has_view_permission(request):
-            raise PermissionDenied
-        return verify_page(self, request)

@@ -4,8 +4,8 @@ from django.contrib import admin
 from django.db.models import QuerySet
 from django.http import HttpRequest
 from django.utils.translation import gettext_lazy as _
-from unfold.decorators import display
 
+from core.admin.base import in_hex, shown_column
 from core.admin.browsing import (
     INSTALLATION,
     MomentFilter,
@@ -29,30 +29,10 @@ class SealAdmin(ReadOnlyAdmin):
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Seal]:
         """Leave the marks where they are: they are long, and for verification."""
-        rows: QuerySet[Seal] = super().get_queryset(request)
-        return rows.defer("marks")
+        return super().get_queryset(request).defer("marks")
 
-    @display(description=_("root"))  # type: ignore[untyped-decorator]
-    def short_root(self, seal: Seal) -> str:
-        """The beginning of the root."""
-        return f"{bytes(seal.root).hex()[:16]}…"
-
-    @display(description=_("root"))  # type: ignore[untyped-decorator]
-    def root_hex(self, seal: Seal) -> str:
-        """The Merkle root."""
-        return bytes(seal.root).hex()
-
-    @display(description=_("previous seal's digest"))  # type: ignore[untyped-decorator]
-    def previous_hex(self, seal: Seal) -> str:
-        """The link of the chain."""
-        return bytes(seal.previous).hex()
-
-    @display(description=_("digest"))  # type: ignore[untyped-decorator]
-    def digest_hex(self, seal: Seal) -> str:
-        """What was signed."""
-        return bytes(seal.digest).hex()
-
-    @display(description=_("signature"))  # type: ignore[untyped-decorator]
-    def signature_hex(self, seal: Seal) -> str:
-        """The Ed25519 signature."""
-        return bytes(seal.signature).hex()
+    short_root = shown_column("root", _("root"), lambda root: f"{bytes(root).hex()[:16]}…")
+    root_hex = shown_column("root", _("root"), in_hex)
+    previous_hex = shown_column("previous", _("previous seal's digest"), in_hex)
+    digest_hex = shown_column("digest", _("digest"), in_hex)
+    signature_hex = shown_column("signature", _("signature"), in_hex)

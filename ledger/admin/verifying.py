@@ -4,6 +4,7 @@ from threading import Lock
 from typing import Any
 
 from django.contrib import messages
+from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
 from django.utils.translation import gettext
@@ -21,6 +22,8 @@ UNDER_WAY = Lock()
 
 def verify_page(model_admin: Any, request: HttpRequest) -> HttpResponse:
     """Say what verifying is; on POST verify every event against its seal. Changes nothing."""
+    if not model_admin.has_view_permission(request):
+        raise PermissionDenied
     context = admin_context(model_admin, request, gettext("Verify the ledger"))
     if request.method == "POST":
         if UNDER_WAY.acquire(blocking=False):

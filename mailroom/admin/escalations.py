@@ -112,7 +112,6 @@ class EscalationAdmin(ActingAdmin):
         ("recipient", AutocompleteSelectFilter),
         ("due_at", MomentFilter),
     )
-    list_select_related = ("organisation", "sender", "recipient", "mail")
     in_other_words = ("answered_by",)
     answerer = actor_column("answered_by", _("answered by"))
     search_fields = ("=mail__id",)

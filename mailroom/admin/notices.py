@@ -83,7 +83,6 @@ class OutgoingNoticeAdmin(ActingAdmin):
         "settled_at",
         "payload_text",
     )
-    readonly_fields = ("payload_text",)
 
     payload_text = computed_column(
         _("payload"), lambda row: block(json.dumps(row.payload, indent=2, ensure_ascii=False))

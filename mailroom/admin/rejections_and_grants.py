@@ -8,7 +8,7 @@ from django.contrib import admin
 from django.db.models import QuerySet
 from django.http import HttpRequest
 from django.urls import NoReverseMatch, reverse
-from django.utils.html import format_html, format_html_join
+from django.utils.html import format_html_join
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
@@ -16,7 +16,7 @@ from unfold.contrib.filters.admin import (
     AutocompleteSelectFilter,
 )
 
-from core.admin.base import BrowseAdmin, chips, column, computed_column, shown_column
+from core.admin.base import BrowseAdmin, chips, column, computed_column, link, shown_column
 from core.admin.browsing import BY_ORGANISATION, MomentFilter
 from core.admin.refused import coded, said, said_as_text, shortened
 from ledger.models import Event
@@ -76,7 +76,6 @@ class MailRejectionAdmin(BrowseAdmin):
         "whole_reason",
         "why",
     )
-    readonly_fields = ("why_refused", "whole_reason", "why")
     in_other_words = ("code", "reason")
 
     def get_ordering(self, request: HttpRequest) -> tuple[str, ...]:
@@ -113,7 +112,7 @@ class MailRejectionAdmin(BrowseAdmin):
                     gettext("Event %(number)s") % {"number": event},
                 )
             )
-        return format_html_join(" · ", '<a class="nx-link" href="{}">{}</a>', links)
+        return format_html_join(" · ", "{}", ((link(*each),) for each in links))
 
     def find(
         self, request: HttpRequest, rows: QuerySet[MailRejection], term: str
@@ -153,15 +152,10 @@ class ContactGrantAdmin(BrowseAdmin):
         "opened_at",
         "closed_at",
     )
-    readonly_fields = ("contract", "passing")
 
     passing = shown_column("types", _("types"), chips)
 
-    @column(_("contract"))
-    def contract(self, row: ContactGrant) -> SafeString:
-        """The contract that opened it."""
-        address = contract_url(row.contract_ref)
-        return format_html('<a class="nx-link" href="{}">{}</a>', address, row.contract_ref)
+    contract = shown_column("contract_ref", _("contract"), lambda ref: link(contract_url(ref), ref))
 
     @column(_("state"), label={"open": "success", "closed": "default"})
     def state(self, row: ContactGrant) -> tuple[str, str]:

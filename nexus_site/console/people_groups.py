@@ -22,7 +22,6 @@ class PeopleGroupAdmin(BrowseAdmin):
     list_display = ("name", "people")
     search_fields = ("name",)
     fields = ("name", "may")
-    readonly_fields = fields
     ordering = ("name",)
     organisation_path = None
 

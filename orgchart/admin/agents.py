@@ -8,9 +8,6 @@ from django.contrib import admin
 from django.contrib.postgres.expressions import ArraySubquery
 from django.db.models import OuterRef, QuerySet
 from django.http import HttpRequest
-from django.urls import reverse
-from django.utils.html import format_html
-from django.utils.safestring import SafeString
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 from unfold.contrib.filters.admin import (
@@ -21,9 +18,10 @@ from unfold.contrib.filters.admin import (
 )
 
 from core.admin.acts import Act, ActingAdmin, ActRequest, Answer, ShownOnce
-from core.admin.base import actor_column, block, chips, column, computed_column, shown_column
+from core.admin.base import actor_column, block, chips, column, computed_column, link, shown_column
 from core.admin.browsing import BY_ORGANISATION, MomentFilter
 from core.permissions import Deed
+from core.waiting import page_of
 from orgchart.admin.chart import WHY
 from orgchart.admin.forms import AgentForm
 from orgchart.admin.pausing import PAUSE, RESUME, own_pause
@@ -206,7 +204,6 @@ class ApiKeyAdmin(ActingAdmin):
     list_select_related = ("agent", "agent__organisation")
     search_fields = ("prefix", "agent__handle")
     fields = ("key", "whose", "state", "created_at", "creator", "revoked_at", "revoker")
-    readonly_fields = fields
     in_other_words = ("created_by", "revoked_by")
     creator = actor_column("created_by", _("created by"))
     revoker = actor_column("revoked_by", _("revoked by"))
@@ -222,8 +219,4 @@ class ApiKeyAdmin(ActingAdmin):
             return "good", gettext("good")
         return "revoked", gettext("revoked")
 
-    @column(_("agent"))
-    def whose(self, row: ApiKey) -> SafeString:
-        """The agent that the key belongs to."""
-        address = reverse("admin:orgchart_agent_change", args=[row.agent_id])
-        return format_html('<a class="nx-link" href="{}">{}</a>', address, row.agent)
+    whose = shown_column("agent", _("agent"), lambda agent: link(page_of(agent), agent))

@@ -10,7 +10,6 @@ from django.contrib.admin.utils import unquote
 from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.template.response import TemplateResponse
-from django.urls import URLPattern, path
 from django.utils.translation import gettext
 
 from core.admin.acts import ActRequest
@@ -54,15 +53,6 @@ class PlacingAdmin(AgentPageAdmin):
         """A shorter form for a new agent."""
         is_hire = obj is None and self.has_add_permission(request)
         return self.hire_fieldsets if is_hire else super().get_fieldsets(request, obj)
-
-    def get_urls(self) -> list[URLPattern]:
-        """With the flows of one agent, before Django's own catch-all."""
-        page = self.admin_site.admin_view
-        return [
-            path("<path:object_id>/move/", page(self.move_view), name="orgchart_agent_move"),
-            path("<path:object_id>/lead/", page(self.lead_view), name="orgchart_agent_lead"),
-            *super().get_urls(),
-        ]
 
     def changeform_view(
         self,
@@ -224,6 +214,11 @@ class PlacingAdmin(AgentPageAdmin):
             "back": self._row_url(row),
         }
         return self._flow_page(request, "admin/nexus/lead.html", context)
+
+    own_pages = (
+        ("<path:object_id>/move/", "orgchart_agent_move", move_view),
+        ("<path:object_id>/lead/", "orgchart_agent_lead", lead_view),
+    )
 
     def _row_to_change(self, request: HttpRequest, object_id: str) -> Any:
         row = self.get_object(request, unquote(object_id))

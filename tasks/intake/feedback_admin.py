@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from django.contrib import admin
-from django.http import HttpRequest, HttpResponse
-from django.urls import URLPattern, path, reverse
-from django.utils.html import format_html
-from django.utils.safestring import SafeString
 from django.utils.translation import gettext_lazy as _
 
-from core.admin.base import BrowseAdmin, block, column, computed_column, shown_column
+from core.admin.base import BrowseAdmin, block, computed_column, link, shown_column
 from core.admin.browsing import BY_ORGANISATION, ListButton, MomentFilter, RecentFilter, filter_by
 from core.events import text
+from core.waiting import page_of
 from tasks.intake.feedback_page import TAKE_IN, intake_page
 from tasks.models import Feedback
 
@@ -34,6 +31,7 @@ class FeedbackAdmin(BrowseAdmin):
             may=lambda request: request.user.has_perm(TAKE_IN),
         ),
     )
+    own_pages = (("take-in/", "tasks_feedback_intake", intake_page),)
     list_display = (
         "excerpt",
         "category",
@@ -59,23 +57,10 @@ class FeedbackAdmin(BrowseAdmin):
         "task_link",
     )
 
-    def get_urls(self) -> list[URLPattern]:
-        """Add the page on which the Board adds feedback."""
-        page = self.admin_site.admin_view(self.intake_view)
-        return [path("take-in/", page, name="tasks_feedback_intake"), *super().get_urls()]
-
-    def intake_view(self, request: HttpRequest) -> HttpResponse:
-        """The page for one report or a file of reports."""
-        return intake_page(self, request)
-
     excerpt = computed_column(_("feedback"), lambda feedback: text(feedback.body, 100))
 
     full_body = shown_column("body", _("feedback"), block)
 
-    @column(_("answered by task"))
-    def task_link(self, feedback: Feedback) -> SafeString:
-        """A link to the task that answers it."""
-        if feedback.task is None:
-            return SafeString("–")
-        address = reverse("admin:tasks_task_change", args=[feedback.task_id])
-        return format_html('<a class="nx-link" href="{}">{}</a>', address, feedback.task)
+    task_link = shown_column(
+        "task", _("answered by task"), lambda task: link(page_of(task), task) if task else "–"
+    )

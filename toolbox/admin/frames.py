@@ -8,7 +8,7 @@ from typing import Any
 
 from django.contrib import admin
 from django.db.models import QuerySet
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest
 from django.urls import reverse
 from django.utils import timezone
 from django.utils.html import format_html, format_html_join
@@ -76,6 +76,7 @@ class FrameAdmin(ActingAdmin):
         ("opened_at", MomentFilter),
     )
     list_select_related = ("organisation", "opener", "assignee")
+    list_without = ("context", "result")
     list_before_template = "admin/nexus/frames.html"
     search_fields = ("=id", "=opener__handle", "=assignee__handle")
     fields = (
@@ -98,30 +99,19 @@ class FrameAdmin(ActingAdmin):
         "ended_at",
         "result_read_at",
     )
-    readonly_fields = fields
 
-    def get_queryset(self, request: HttpRequest) -> QuerySet[Frame]:
-        """A list needs no contexts."""
-        rows: QuerySet[Frame] = super().get_queryset(request)
-        return rows.defer("context", "result")
-
-    def changelist_view(
-        self, request: HttpRequest, extra_context: dict[str, Any] | None = None
-    ) -> HttpResponse:
-        """The frames, below a tree of the open stacks."""
+    def list_context(self, request: HttpRequest) -> dict[str, Any]:
+        """A tree of the open stacks, above the frames."""
         found = list(
             _with_agents(self.get_queryset(request).filter(state__in=UNENDED)).order_by("id")[
                 : SHOWN + 1
             ]
         )
-        context = {
+        return {
             "tree": tree(found[:SHOWN], now=timezone.now()),
             "shown": min(len(found), SHOWN),
             "more": len(found) > SHOWN,
-            **(extra_context or {}),
         }
-        page: HttpResponse = super().changelist_view(request, context)
-        return page
 
     work = computed_column(_("work"), lambda row: text(row.name or row.instruction, 70))
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from django.contrib import admin
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
@@ -41,19 +41,14 @@ class JobRunAdmin(BrowseAdmin):
     list_before_template = "admin/nexus/scheduled_jobs.html"
     organisation_path = INSTALLATION
 
-    def changelist_view(
-        self, request: HttpRequest, extra_context: dict[str, Any] | None = None
-    ) -> HttpResponse:
-        """The jobs, under a warning if the scheduler is not running or a job never ran."""
+    def list_context(self, request: HttpRequest) -> dict[str, Any]:
+        """A warning if the scheduler is not running or a job never ran."""
         now = database_now()
         seen = set(JobRun.objects.values_list("name", flat=True))
-        context = {
+        return {
             "problem": stopped_scheduler(now=now),
             "never": [each for name, each in scheduler.JOBS.items() if name not in seen],
-            **(extra_context or {}),
         }
-        page: HttpResponse = super().changelist_view(request, context)
-        return page
 
     @column(_("every"))
     def every(self, row: JobRun) -> str:

@@ -148,7 +148,6 @@ class SessionAdmin(ActingAdmin):
     list_select_related = ("organisation", "agent")
     search_fields = ("=id", "=agent__handle")
     fields = ("organisation", "agent", "id", "standing", "effective", "opened_at", "why")
-    readonly_fields = fields
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Session]:
         """Add whether an open grant backs the mode, in one query."""
@@ -225,7 +224,6 @@ class ModeGrantAdmin(BrowseAdmin):
         "closer",
         "closed_at",
     )
-    readonly_fields = fields
     in_other_words = ("opened_by", "closed_by")
     opener = actor_column("opened_by", _("opened by"))
     closer = actor_column("closed_by", _("closed by"))

@@ -97,7 +97,6 @@ class DeploymentAdmin(ActingAdmin):
         "id", "service", "environment", "shown_state", "words", "artifact", "approval",
         "deployed_by", "started_at", "settled_at",
     )  # fmt: skip
-    readonly_fields = fields
 
     shown_state = choice_column("state", _("state"), STATES)
     words = shown_column("problem", _("what went wrong"), block)

@@ -47,7 +47,6 @@ class RepositoryAdmin(ActingAdmin):
     list_display = ("organisation", "main", "source", "created_at")
     list_select_related = ("organisation",)
     fields = ("organisation", "main", "branch_list", "source", "pushed_back", "created_at")
-    readonly_fields = fields
 
     branch_list = computed_column(
         _("branches"),
@@ -66,7 +65,6 @@ class BranchMoveAdmin(BrowseAdmin):
     search_fields = ("branch", "new")
     fields = ("repository", "at", "by", "kind", "branch", "old", "new", "merged", "contract",
               "verdict")  # fmt: skip
-    readonly_fields = fields
 
     def subject_of(self, row: BranchMove) -> str:
         """Its event is about the contract."""

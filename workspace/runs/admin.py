@@ -48,7 +48,6 @@ class RunAdmin(ActingAdmin):
         "id", "agent", "tool", "path_list", "commit", "asked_at", "started_at", "ended_at",
         "outcome", "output_sha256", "log",
     )  # fmt: skip
-    readonly_fields = fields
 
     @column(_("outcome"))
     def outcome(self, row: Run) -> str:
