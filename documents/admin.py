@@ -8,16 +8,10 @@ from django.db.models import QuerySet
 from django.http import HttpRequest
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
-from unfold.contrib.filters.admin import (
-    AutocompleteSelectFilter,
-    BooleanRadioFilter,
-    ChoicesDropdownFilter,
-)
 from unfold.widgets import UnfoldAdminTextareaWidget
 
 from core.admin.acts import Act, ActingAdmin, ActRequest, Answer, ReasonForm
 from core.admin.base import BrowseAdmin, block, choice_column, computed_column, shown_column
-from core.admin.browsing import BY_ORGANISATION, MomentFilter
 from core.events import text
 from core.permissions import Deed
 from documents.memory.services import add_as_person, correct_memory, withdraw_memory
@@ -39,14 +33,7 @@ class DocumentAdmin(BrowseAdmin):
         "created_at",
         "organisation",
     )
-    list_filter = (
-        BY_ORGANISATION,
-        ("kind", ChoicesDropdownFilter),
-        ("report_type", ChoicesDropdownFilter),
-        ("author", AutocompleteSelectFilter),
-        ("for_board", BooleanRadioFilter),
-        ("created_at", MomentFilter),
-    )
+    list_filter = ("organisation", "kind", "report_type", "author", "for_board", "created_at")
     list_select_related = ("organisation", "author")
     search_fields = ("path",)
     search_help_text = _("A contract (CON-…), or the beginning of a path")
@@ -173,12 +160,7 @@ class MemoryAdmin(ActingAdmin):
         "created_at",
         "organisation",
     )
-    list_filter = (
-        BY_ORGANISATION,
-        ("scope", ChoicesDropdownFilter),
-        ("author", AutocompleteSelectFilter),
-        ("created_at", MomentFilter),
-    )
+    list_filter = ("organisation", "scope", "author", "created_at")
     list_select_related = ("organisation", "author", "agent", "group")
     search_fields = ("=author__handle",)
     fields = (
@@ -209,11 +191,7 @@ class ArtifactAdmin(BrowseAdmin):
 
     list_without = ("content",)
     list_display = ("name", "version", "agent", "path", "created_at", "organisation")
-    list_filter = (
-        BY_ORGANISATION,
-        ("agent", AutocompleteSelectFilter),
-        ("created_at", MomentFilter),
-    )
+    list_filter = ("organisation", "agent", "created_at")
     list_select_related = ("organisation", "agent")
     search_fields = ("=name",)
     fields = (

@@ -10,17 +10,11 @@ from django.db.models import QuerySet
 from django.http import HttpRequest
 from django.utils.translation import gettext, pgettext_lazy
 from django.utils.translation import gettext_lazy as _
-from unfold.contrib.filters.admin import (
-    AutocompleteSelectFilter,
-    ChoicesDropdownFilter,
-)
 
 from core.admin.acts import Act, ActingAdmin
 from core.admin.base import choice_column, computed_column
 from core.admin.browsing import (
-    BY_ORGANISATION,
     ListButton,
-    MomentFilter,
     RecentFilter,
     filter_by,
     newest,
@@ -96,14 +90,7 @@ class TaskAdmin(ActingAdmin):
         "organisation",
     )
     list_display_links = ("headline",)
-    list_filter = (
-        BY_ORGANISATION,
-        ("status", ChoicesDropdownFilter),
-        BY_TYPE,
-        BY_ROLE,
-        ("owner", AutocompleteSelectFilter),
-        ("created_at", MomentFilter),
-    )
+    list_filter = ("organisation", "status", BY_TYPE, BY_ROLE, "owner", "created_at")
     ordering = ("-id",)
     search_fields = ("number",)
     search_help_text = _("A task's number, its owner's handle, or words of a recent subject")

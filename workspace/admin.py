@@ -11,7 +11,6 @@ from django.urls import reverse
 from django.utils import timezone
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
-from unfold.contrib.filters.admin import BooleanRadioFilter
 
 from core.admin.acts import Act, ActingAdmin, ActRequest, Answer, FileForm
 from core.admin.base import (
@@ -23,7 +22,7 @@ from core.admin.base import (
     listed,
     shown_column,
 )
-from core.admin.browsing import ListButton, MomentFilter
+from core.admin.browsing import ListButton
 from core.admin.contexts import admin_context
 from core.people import person, signed_in
 from core.permissions import Deed
@@ -138,7 +137,7 @@ class SkillAdmin(ActingAdmin):
         ),
     )
     list_display = ("name", "description", "state", "command_count", "approver", "seen_at")
-    list_filter = (("installed", BooleanRadioFilter), ("seen_at", MomentFilter))
+    list_filter = ("installed", "seen_at")
     search_fields = ("name",)
     ordering = ("name",)
     fields = (

@@ -9,11 +9,6 @@ from django.db.models import QuerySet
 from django.http import HttpRequest
 from django.utils.translation import gettext, pgettext
 from django.utils.translation import gettext_lazy as _
-from unfold.contrib.filters.admin import (
-    AutocompleteSelectFilter,
-    ChoicesDropdownFilter,
-    RelatedDropdownFilter,
-)
 
 from contracts.admin.issuing import ISSUE, issue_page
 from contracts.closing import close_contract
@@ -21,7 +16,7 @@ from contracts.models import Contract, Deadline, Report, Verdict
 from contracts.vocabulary import FINAL_STATES, ContractOutcome, ContractState
 from core.admin.acts import Act, ActingAdmin, ActRequest, Answer
 from core.admin.base import BrowseAdmin, choice_column, computed_column, link
-from core.admin.browsing import BY_ORGANISATION, ListButton, MomentFilter
+from core.admin.browsing import ListButton
 from core.events import text
 from core.labels import Text
 from core.permissions import Deed
@@ -144,15 +139,7 @@ class ContractAdmin(ActingAdmin):
         "created_at",
         "organisation",
     )
-    list_filter = (
-        BY_ORGANISATION,
-        ("state", ChoicesDropdownFilter),
-        ("kind", ChoicesDropdownFilter),
-        ("assignee", AutocompleteSelectFilter),
-        ("issuer", AutocompleteSelectFilter),
-        ("priority", ChoicesDropdownFilter),
-        ("created_at", MomentFilter),
-    )
+    list_filter = ("organisation", "state", "kind", "assignee", "issuer", "priority", "created_at")
     ordering = ("-id",)
     search_fields = ("id",)
     search_help_text = _("A contract (CON-…), or the handle of its assignee or issuer")
@@ -201,13 +188,7 @@ class ReportAdmin(_OfAContract):
     """What assignees reported."""
 
     list_display = ("title", "kind", "report_type", "author", "of_contract", "created_at")
-    list_filter = (
-        ("contract__organisation", RelatedDropdownFilter),
-        ("author", AutocompleteSelectFilter),
-        ("kind", ChoicesDropdownFilter),
-        ("report_type", ChoicesDropdownFilter),
-        ("created_at", MomentFilter),
-    )
+    list_filter = ("contract__organisation", "author", "kind", "report_type", "created_at")
     list_select_related = ("contract", "contract__organisation", "author")
 
 
@@ -216,12 +197,7 @@ class VerdictAdmin(_OfAContract):
     """What QA found."""
 
     list_display = ("verdict", "judge", "of_contract", "created_at")
-    list_filter = (
-        ("contract__organisation", RelatedDropdownFilter),
-        ("judge", AutocompleteSelectFilter),
-        ("finding", ChoicesDropdownFilter),
-        ("created_at", MomentFilter),
-    )
+    list_filter = ("contract__organisation", "judge", "finding", "created_at")
     list_select_related = ("contract", "contract__organisation", "judge")
 
     verdict = choice_column("finding", _("finding"), {"PASS": "success", "FAIL": "danger"})
@@ -232,9 +208,5 @@ class DeadlineAdmin(_OfAContract):
     """When a party is notified of a deadline, and whether that was done."""
 
     list_display = ("of_contract", "stage", "due_at", "done_at")
-    list_filter = (
-        ("contract__organisation", RelatedDropdownFilter),
-        ("stage", ChoicesDropdownFilter),
-        ("due_at", MomentFilter),
-    )
+    list_filter = ("contract__organisation", "stage", "due_at")
     ordering = ("-due_at",)

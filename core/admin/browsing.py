@@ -7,8 +7,10 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from django.contrib import messages
+from django.contrib.admin import FieldListFilter
+from django.contrib.admin.utils import get_fields_from_path
 from django.core.paginator import Paginator
-from django.db.models import F, Model, QuerySet
+from django.db.models import BooleanField, DateTimeField, F, Field, ForeignKey, Model, QuerySet
 from django.db.models.expressions import OrderBy
 from django.http import HttpRequest, HttpResponse
 from django.urls import URLPattern, path, reverse
@@ -16,6 +18,9 @@ from django.utils.functional import cached_property
 from django.utils.translation import gettext
 from unfold.admin import ModelAdmin
 from unfold.contrib.filters.admin import (
+    AutocompleteSelectFilter,
+    BooleanRadioFilter,
+    ChoicesDropdownFilter,
     DropdownFilter,
     RangeDateTimeFilter,
     RelatedDropdownFilter,
@@ -32,7 +37,6 @@ RECENT = 5000  # newest rows that filters offer values of
 COUNTED = 10_000  # rows a page counts and can turn to; older ones by filter
 LOOKED_THROUGH = 20_000
 """Where no index serves a filter, it looks through this many rows: the newest that are left."""
-BY_ORGANISATION = ("organisation", RelatedDropdownFilter)
 INSTALLATION = ""  # the path of rows that belong to no organisation: for members of every one
 
 if TYPE_CHECKING:
@@ -147,6 +151,23 @@ class MomentFilter(RangeDateTimeFilter):
             return None
 
 
+def filter_for(model: type[Model], path: str) -> str | tuple[str, type[FieldListFilter]]:
+    """The theme's filter for a column, by what the column holds; Django's own for any other."""
+    match get_fields_from_path(model, path)[-1]:
+        case ForeignKey(name="organisation"):
+            return path, RelatedDropdownFilter
+        case ForeignKey():
+            return path, AutocompleteSelectFilter
+        case DateTimeField():
+            return path, MomentFilter
+        case BooleanField():
+            return path, BooleanRadioFilter
+        case Field(choices=choices) if choices:
+            return path, ChoicesDropdownFilter
+        case _:
+            return path
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ListButton:
     """A link above a list to another page of its table, for people that `may` open it."""
@@ -194,6 +215,11 @@ class ReadOnlyAdmin(ExportingAdmin, ModelAdmin):
             for address, name, view in self.own_pages
         ]
         return [*own, *super().get_urls()]
+
+    def get_list_filter(self, request: HttpRequest) -> list[Any]:
+        """The declared filters; of a column that is only named, the one that fits it."""
+        declared = super().get_list_filter(request)
+        return [filter_for(self.model, f) if isinstance(f, str) else f for f in declared]
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
         """The rows, with what is related and without what is long."""

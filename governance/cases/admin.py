@@ -13,11 +13,10 @@ from django.urls import reverse
 from django.utils import timezone
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
-from unfold.contrib.filters.admin import ChoicesDropdownFilter
 
 from core.admin.acts import Act, ActingAdmin
 from core.admin.base import BrowseAdmin, choice_column, computed_column
-from core.admin.browsing import BY_ORGANISATION, ListButton, MomentFilter
+from core.admin.browsing import ListButton
 from core.admin.contexts import admin_context
 from core.admin.refused import refuse_on_form
 from core.decision import Denied, Deny
@@ -57,12 +56,7 @@ class CaseAdmin(ActingAdmin):
     related = ("organisation",)
     list_display = ("headline", "state_label", "stage", "round", "why_paused", "organisation")
     in_other_words = ("paused_by",)
-    list_filter = (
-        BY_ORGANISATION,
-        ("state", ChoicesDropdownFilter),
-        ("stage", ChoicesDropdownFilter),
-        ("opened_at", MomentFilter),
-    )
+    list_filter = ("organisation", "state", "stage", "opened_at")
     ordering = ("-id",)
     search_fields = ("=id",)
     search_help_text = _("A case (CASE-…)")
@@ -239,7 +233,7 @@ class ViolationAdmin(BrowseAdmin):
 
     subject = "case:{row.case_id}"
     list_display = ("at", "agent_name", "fault", "stage", "round", "reason", "case")
-    list_filter = (BY_ORGANISATION, ("fault", ChoicesDropdownFilter), ("at", MomentFilter))
+    list_filter = ("organisation", "fault", "at")
     list_select_related = ("case",)
     search_fields = ("=agent_name", "=case__id")
     search_help_text = _("An agent or a case (CASE-…)")

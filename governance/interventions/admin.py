@@ -6,7 +6,7 @@ from django.contrib import admin
 from django.utils.translation import gettext_lazy as _
 
 from core.admin.base import BrowseAdmin, computed_column
-from core.admin.browsing import BY_ORGANISATION, MomentFilter, WordsFilter, filter_by
+from core.admin.browsing import WordsFilter, filter_by
 from core.admin.happened import deed_shown, worded
 from governance.interventions.models import Intervention
 from governance.interventions.vocabulary import OFFICE_OF_GROUP
@@ -46,11 +46,7 @@ class InterventionAdmin(BrowseAdmin):
         "confirmed",
     )
     in_other_words = ("operator_role", "action_taken")
-    list_filter = (
-        BY_ORGANISATION,
-        BY_OFFICE,
-        ("timestamp", MomentFilter),
-    )
+    list_filter = ("organisation", BY_OFFICE, "timestamp")
     search_fields = ("=subject", "=operator")
     search_help_text = _("A subject (case:CASE-…) or a person")
     ordering = ("-id",)

@@ -13,12 +13,10 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
-from unfold.contrib.filters.admin import ChoicesDropdownFilter
 
 from core.admin.actors import actor_shown
 from core.admin.base import address_of, column, computed_column, in_hex, link, shown_column
 from core.admin.browsing import (
-    MomentFilter,
     ReadOnlyAdmin,
 )
 from core.admin.happened import facts_of, happened
@@ -72,15 +70,7 @@ class EventAdmin(ReadOnlyAdmin):
         "digest_hex",
         "sealed_by",
     )
-    list_filter = (
-        OrganisationFilter,
-        ActionFilter,
-        ("decision", ChoicesDropdownFilter),
-        BY_CODE,
-        BY_ACTOR,
-        BY_TOOL,
-        ("at", MomentFilter),
-    )
+    list_filter = (OrganisationFilter, ActionFilter, "decision", BY_CODE, BY_ACTOR, BY_TOOL, "at")
     list_filter_submit = True
     search_fields = ("subject",)
     search_help_text = _(

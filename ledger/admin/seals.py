@@ -8,7 +8,6 @@ from django.utils.translation import gettext_lazy as _
 from core.admin.base import in_hex, shown_column
 from core.admin.browsing import (
     INSTALLATION,
-    MomentFilter,
     ReadOnlyAdmin,
 )
 from ledger.models import Seal
@@ -20,7 +19,7 @@ class SealAdmin(ReadOnlyAdmin):
 
     organisation_path = INSTALLATION
     list_display = ("number", "at", "count", "lo", "hi", "key_id", "short_root")
-    list_filter = (("at", MomentFilter),)
+    list_filter = ("at",)
     list_filter_submit = True
     ordering = ("-number",)
     sortable_by = ("number",)

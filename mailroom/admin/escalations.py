@@ -11,12 +11,10 @@ from django.db.models import Q, QuerySet
 from django.http import HttpRequest
 from django.utils.translation import gettext, pgettext
 from django.utils.translation import gettext_lazy as _
-from unfold.contrib.filters.admin import AutocompleteSelectFilter, ChoicesDropdownFilter
 from unfold.widgets import UnfoldAdminTextareaWidget
 
 from core.admin.acts import Act, ActingAdmin, ActRequest, Answer
 from core.admin.base import actor_column, choice_column, computed_column
-from core.admin.browsing import BY_ORGANISATION, MomentFilter
 from core.events import text
 from core.permissions import Deed
 from ledger.history import events_of
@@ -105,13 +103,7 @@ class EscalationAdmin(ActingAdmin):
         "answerer",
         "organisation",
     )
-    list_filter = (
-        BY_ORGANISATION,
-        ("state", ChoicesDropdownFilter),
-        ("sender", AutocompleteSelectFilter),
-        ("recipient", AutocompleteSelectFilter),
-        ("due_at", MomentFilter),
-    )
+    list_filter = ("organisation", "state", "sender", "recipient", "due_at")
     in_other_words = ("answered_by",)
     answerer = actor_column("answered_by", _("answered by"))
     search_fields = ("=mail__id",)

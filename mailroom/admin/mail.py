@@ -11,15 +11,13 @@ from django.http import HttpRequest
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 from unfold.contrib.filters.admin import (
-    AutocompleteSelectFilter,
-    ChoicesDropdownFilter,
     DropdownFilter,
 )
 from unfold.widgets import UnfoldAdminTextareaWidget
 
 from core.admin.acts import Act, ActingAdmin, ActRequest, Answer
 from core.admin.base import choice_column, computed_column
-from core.admin.browsing import BY_ORGANISATION, MomentFilter, newest
+from core.admin.browsing import MomentFilter, newest
 from core.events import text
 from core.people import signed_in
 from core.permissions import Deed
@@ -160,10 +158,10 @@ class MailAdmin(ActingAdmin):
     )
     list_display_links = ("subject_line",)
     list_filter = (
-        BY_ORGANISATION,
-        ("sender", AutocompleteSelectFilter),
-        ("recipient", AutocompleteSelectFilter),
-        ("priority", ChoicesDropdownFilter),
+        "organisation",
+        "sender",
+        "recipient",
+        "priority",
         ("created_at", SentFilter),
         TypeFilter,  # this and the next look through what the ones above leave
         ReadFilter,

@@ -7,11 +7,9 @@ import json
 from django.contrib import admin
 from django.utils.translation import gettext, pgettext
 from django.utils.translation import gettext_lazy as _
-from unfold.contrib.filters.admin import ChoicesDropdownFilter
 
 from core.admin.acts import Act, ActingAdmin, ActRequest, Answer
 from core.admin.base import block, choice_column, computed_column
-from core.admin.browsing import BY_ORGANISATION, MomentFilter
 from core.events import text
 from core.permissions import Deed
 from mailroom.models import OutgoingNotice
@@ -61,12 +59,7 @@ class OutgoingNoticeAdmin(ActingAdmin):
         "due_at",
         "problem",
     )
-    list_filter = (
-        BY_ORGANISATION,
-        ("channel", ChoicesDropdownFilter),
-        ("state", ChoicesDropdownFilter),
-        ("created_at", MomentFilter),
-    )
+    list_filter = ("organisation", "channel", "state", "created_at")
     list_select_related = ("organisation",)
     search_fields = ("=event_id",)
     search_help_text = _("The event id that receivers see")

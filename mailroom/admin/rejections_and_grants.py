@@ -12,12 +12,8 @@ from django.utils.html import format_html_join
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
-from unfold.contrib.filters.admin import (
-    AutocompleteSelectFilter,
-)
 
 from core.admin.base import BrowseAdmin, chips, column, computed_column, link, shown_column
-from core.admin.browsing import BY_ORGANISATION, MomentFilter
 from core.admin.refused import coded, said, said_as_text, shortened
 from ledger.models import Event
 from mailroom.models import ContactGrant, MailRejection
@@ -58,10 +54,7 @@ class MailRejectionAdmin(BrowseAdmin):
         "short_reason",
         "organisation",
     )
-    list_filter = (
-        BY_ORGANISATION,
-        ("attempted_at", MomentFilter),
-    )
+    list_filter = ("organisation", "attempted_at")
     list_select_related = ("organisation",)
     ordering = ("-id",)
     search_fields = ("from_agent",)
@@ -135,12 +128,7 @@ class ContactGrantAdmin(BrowseAdmin):
 
     subject = "contract:{row.contract_ref}"
     list_display = ("sender", "recipient", "passing", "contract", "state", "opened_at", "closed_at")
-    list_filter = (
-        BY_ORGANISATION,
-        ("sender", AutocompleteSelectFilter),
-        ("recipient", AutocompleteSelectFilter),
-        ("opened_at", MomentFilter),
-    )
+    list_filter = ("organisation", "sender", "recipient", "opened_at")
     list_select_related = ("sender", "recipient")
     search_fields = ("=contract_ref",)
     fields = (

@@ -11,15 +11,12 @@ from django.http import HttpRequest
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 from unfold.contrib.filters.admin import (
-    AutocompleteSelectFilter,
-    BooleanRadioFilter,
     DropdownFilter,
     RelatedDropdownFilter,
 )
 
 from core.admin.acts import Act, ActingAdmin, ActRequest, Answer, ShownOnce
 from core.admin.base import actor_column, block, chips, column, computed_column, link, shown_column
-from core.admin.browsing import BY_ORGANISATION, MomentFilter
 from core.permissions import Deed
 from core.waiting import page_of
 from orgchart.admin.chart import WHY
@@ -89,13 +86,7 @@ class AgentAdmin(PlacingAdmin):
         "group",
         "state",
     )
-    list_filter = (
-        BY_ORGANISATION,
-        ("active", BooleanRadioFilter),
-        ("role", AutocompleteSelectFilter),
-        ("group", RelatedDropdownFilter),
-        ("reports_to", AutocompleteSelectFilter),
-    )
+    list_filter = ("organisation", "active", "role", ("group", RelatedDropdownFilter), "reports_to")
     list_select_related = ("organisation", "role", "reports_to", "group")
     search_fields = ("handle", "title", "name")
     fixed = ("handle",)
@@ -195,12 +186,7 @@ class ApiKeyAdmin(ActingAdmin):
     acts = (REVOKE,)
     organisation_path = "agent.organisation_id"
     list_display = ("key", "agent", "organisation", "state", "created_at", "creator")
-    list_filter = (
-        ("agent__organisation", RelatedDropdownFilter),
-        ("agent", AutocompleteSelectFilter),
-        KeyState,
-        ("created_at", MomentFilter),
-    )
+    list_filter = ("agent__organisation", "agent", KeyState, "created_at")
     list_select_related = ("agent", "agent__organisation")
     search_fields = ("prefix", "agent__handle")
     fields = ("key", "whose", "state", "created_at", "creator", "revoked_at", "revoker")

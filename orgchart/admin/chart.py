@@ -5,18 +5,15 @@ from __future__ import annotations
 from typing import Any
 
 from django.contrib import admin
+from django.contrib.admin import BooleanFieldListFilter
 from django.db.models import Count, OuterRef, Q, QuerySet
 from django.http import HttpRequest
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
-from unfold.contrib.filters.admin import (
-    ChoicesDropdownFilter,
-)
 
 from core.admin.base import chips, choice_column, column, computed_column, listed, shown_column
-from core.admin.browsing import BY_ORGANISATION
 from core.admin.happened import modes_shown
 from core.hooks import Hook
 from core.labels import Text
@@ -131,7 +128,7 @@ class RoleAdmin(EditAdmin):
     form = RoleEditForm
     subject_key = "name"
     list_display = ("name", "title", "organisation", "level", "kind_label", "tool_count")
-    list_filter = (BY_ORGANISATION, ("kind", ChoicesDropdownFilter), "level", "task_lead")
+    list_filter = ("organisation", "kind", "level", ("task_lead", BooleanFieldListFilter))
     list_select_related = ("organisation",)
     search_fields = ("name", "title")
     fixed = ("name",)
@@ -170,7 +167,7 @@ class GroupAdmin(EditAdmin):
     form = GroupForm
     subject_key = "slug"
     list_display = ("slug", "name", "organisation", "leader", "member_delegation")
-    list_filter = (BY_ORGANISATION,)
+    list_filter = ("organisation",)
     list_select_related = ("organisation",)
     search_fields = ("slug", "name")
     fixed = ("slug",)
@@ -209,7 +206,7 @@ class AliasAdmin(EditAdmin):
 
     form = AliasForm
     list_display = ("alias", "agent", "organisation")
-    list_filter = (BY_ORGANISATION,)
+    list_filter = ("organisation",)
     list_select_related = ("organisation", "agent")
     search_fields = ("alias", "agent__handle")
     edit_fieldsets = ((None, {"fields": ("alias", "agent")}), WHY)

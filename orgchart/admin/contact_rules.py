@@ -9,13 +9,9 @@ from django.contrib import admin
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext, gettext_noop
 from django.utils.translation import gettext_lazy as _
-from unfold.contrib.filters.admin import (
-    AutocompleteSelectFilter,
-    BooleanRadioFilter,
-)
 
 from core.admin.base import actor_column, chips, column, computed_column, yes_no_column
-from core.admin.browsing import BY_ORGANISATION, MomentFilter, WordsFilter, filter_by
+from core.admin.browsing import WordsFilter, filter_by
 from core.admin.happened import modes_shown, worded
 from orgchart.admin.chart import WHY
 from orgchart.admin.editing import EditAdmin
@@ -38,7 +34,7 @@ class MailTypeAdmin(EditAdmin):
 
     form = MailTypeEditForm
     list_display = ("name", "organisation", "who", "how", "upwards")
-    list_filter = (BY_ORGANISATION, ("to_superior", BooleanRadioFilter))
+    list_filter = ("organisation", "to_superior")
     list_select_related = ("organisation",)
     search_fields = ("name",)
     fixed = ("name",)
@@ -91,12 +87,7 @@ class ContactRuleAdmin(EditAdmin):
 
     form = ContactEditForm
     list_display = ("sender", "to", "organisation", "with_types", "under_contract", "between")
-    list_filter = (
-        BY_ORGANISATION,
-        ("sender", AutocompleteSelectFilter),
-        ("needs_contract", BooleanRadioFilter),
-        BY_RELATION,
-    )
+    list_filter = ("organisation", "sender", "needs_contract", BY_RELATION)
     list_select_related = ("organisation", "sender", "recipient")
     search_fields = ("sender__name", "recipient__name")
     fixed = ("sender", "recipient")
@@ -140,7 +131,7 @@ class ToolRestrictionAdmin(EditAdmin):
 
     form = ToolRestrictionForm
     list_display = ("tool", "organisation", "for_whom", "left", "setter", "at")
-    list_filter = (BY_ORGANISATION, ("agent", AutocompleteSelectFilter), ("at", MomentFilter))
+    list_filter = ("organisation", "agent", "at")
     list_select_related = ("organisation", "role", "agent")
     search_fields = ("tool", "agent__handle", "role__name")
     fixed = ("tool", "role", "agent")

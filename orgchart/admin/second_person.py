@@ -9,11 +9,9 @@ from django.db.models import QuerySet
 from django.http import HttpRequest
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
-from unfold.contrib.filters.admin import ChoicesDropdownFilter
 
 from core.admin.acts import Act, ActingAdmin, ActRequest, Answer, ShownOnce
 from core.admin.base import block, choice_column, computed_column, listed, shown_column
-from core.admin.browsing import BY_ORGANISATION
 from core.decision import Denied
 from core.people import SignedIn
 from core.permissions import Deed
@@ -170,10 +168,7 @@ class PendingChangeAdmin(ActingAdmin):
     subject = "change:{row.pk}"
     acts = (CONFIRM, REJECT, WITHDRAW)
     list_display = ("id", "what", "organisation", "state_label", "proposed_by", "proposed_at")
-    list_filter = (
-        BY_ORGANISATION,
-        ("state", ChoicesDropdownFilter),
-    )
+    list_filter = ("organisation", "state")
     list_select_related = ("organisation",)
     search_fields = ("subject", "proposed_by")
     fieldsets = (

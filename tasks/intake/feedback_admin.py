@@ -6,7 +6,7 @@ from django.contrib import admin
 from django.utils.translation import gettext_lazy as _
 
 from core.admin.base import BrowseAdmin, block, computed_column, link, shown_column
-from core.admin.browsing import BY_ORGANISATION, ListButton, MomentFilter, RecentFilter, filter_by
+from core.admin.browsing import ListButton, RecentFilter, filter_by
 from core.events import text
 from core.waiting import page_of
 from tasks.intake.feedback_page import TAKE_IN, intake_page
@@ -42,7 +42,7 @@ class FeedbackAdmin(BrowseAdmin):
         "organisation",
     )
     list_display_links = ("excerpt",)
-    list_filter = (BY_ORGANISATION, BY_SOURCE, BY_CATEGORY, ("received_at", MomentFilter))
+    list_filter = ("organisation", BY_SOURCE, BY_CATEGORY, "received_at")
     list_select_related = ("organisation",)
     ordering = ("-id",)
     fields = (

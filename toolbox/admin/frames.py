@@ -16,14 +16,9 @@ from django.utils.safestring import SafeString
 from django.utils.timesince import timeuntil
 from django.utils.translation import gettext, pgettext
 from django.utils.translation import gettext_lazy as _
-from unfold.contrib.filters.admin import (
-    AutocompleteSelectFilter,
-    ChoicesDropdownFilter,
-)
 
 from core.admin.acts import Act, ActingAdmin, ActRequest, Answer
 from core.admin.base import block, chips, choice_column, computed_column, shown_column
-from core.admin.browsing import BY_ORGANISATION, MomentFilter
 from core.events import text
 from core.permissions import Deed
 from toolbox.frames.ending import cancel_frame
@@ -67,14 +62,7 @@ class FrameAdmin(ActingAdmin):
 
     acts = (CANCEL,)
     list_display = ("work", "organisation", "opener", "assignee", "depth", "status", "due_at")
-    list_filter = (
-        BY_ORGANISATION,
-        ("opener", AutocompleteSelectFilter),
-        ("assignee", AutocompleteSelectFilter),
-        ("kind", ChoicesDropdownFilter),
-        ("state", ChoicesDropdownFilter),
-        ("opened_at", MomentFilter),
-    )
+    list_filter = ("organisation", "opener", "assignee", "kind", "state", "opened_at")
     list_select_related = ("organisation", "opener", "assignee")
     list_without = ("context", "result")
     list_before_template = "admin/nexus/frames.html"

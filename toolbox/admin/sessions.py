@@ -12,16 +12,11 @@ from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
-from unfold.contrib.filters.admin import (
-    AutocompleteSelectFilter,
-    BooleanRadioFilter,
-    RelatedDropdownFilter,
-)
 
 from core.admin.actors import actor_name, actor_shown
 from core.admin.acts import Act, ActingAdmin, ActRequest, Answer, acts_for
 from core.admin.base import BrowseAdmin, actor_column, column, computed_column
-from core.admin.browsing import BY_ORGANISATION, MomentFilter, WordsFilter, filter_by
+from core.admin.browsing import WordsFilter, filter_by
 from core.admin.happened import mode_shown
 from core.detail_words import MODES
 from core.permissions import Deed
@@ -138,13 +133,7 @@ class SessionAdmin(ActingAdmin):
 
     acts = (OPEN, CLOSE)
     list_display = ("agent", "organisation", "mode_label", "backed", "standing", "opened_at")
-    list_filter = (
-        BY_ORGANISATION,
-        ("agent", AutocompleteSelectFilter),
-        BY_MODE,
-        ("standing", BooleanRadioFilter),
-        ("opened_at", MomentFilter),
-    )
+    list_filter = ("organisation", "agent", BY_MODE, "standing", "opened_at")
     list_select_related = ("organisation", "agent")
     search_fields = ("=id", "=agent__handle")
     fields = ("organisation", "agent", "id", "standing", "effective", "opened_at", "why")
@@ -227,11 +216,7 @@ class ModeGrantAdmin(BrowseAdmin):
     in_other_words = ("opened_by", "closed_by")
     opener = actor_column("opened_by", _("opened by"))
     closer = actor_column("closed_by", _("closed by"))
-    list_filter = (
-        ("session__organisation", RelatedDropdownFilter),
-        BY_MODE,
-        ("opened_at", MomentFilter),
-    )
+    list_filter = ("session__organisation", BY_MODE, "opened_at")
     list_select_related = ("session", "session__agent")
     search_fields = ("=contract_ref", "=session__agent__handle")
 
@@ -245,7 +230,7 @@ class IdempotencyRecordAdmin(BrowseAdmin):
     subject = ""
     organisation_path = "agent.organisation_id"
     list_display = ("agent", "key", "status", "due_at")
-    list_filter = (("agent", AutocompleteSelectFilter), ("due_at", MomentFilter))
+    list_filter = ("agent", "due_at")
     list_select_related = ("agent",)
     search_fields = ("=key",)
     exclude = ("request_digest",)
@@ -258,7 +243,7 @@ class RateBucketAdmin(BrowseAdmin):
     subject = ""
     organisation_path = "agent.organisation_id"
     list_display = ("agent", "left", "taken", "at")
-    list_filter = (("agent", AutocompleteSelectFilter),)
+    list_filter = ("agent",)
     list_select_related = ("agent",)
     search_fields = ("=agent__handle",)
 

@@ -5,11 +5,10 @@ from __future__ import annotations
 from django.contrib import admin
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
-from unfold.contrib.filters.admin import ChoicesDropdownFilter
 
 from core.admin.acts import Act, ActingAdmin, ActRequest, Answer
 from core.admin.base import BrowseAdmin, block, choice_column, shown_column
-from core.admin.browsing import MomentFilter, PrefixFilter, filter_by
+from core.admin.browsing import PrefixFilter, filter_by
 from core.permissions import Deed
 from workspace.builds.models import Deployment, ImageBuild
 from workspace.builds.settling import look_again, record_as_failed
@@ -90,7 +89,7 @@ class DeploymentAdmin(ActingAdmin):
     list_display = (
         "id", "service", "environment", "shown_state", "deployed_by", "approval", "settled_at"
     )  # fmt: skip
-    list_filter = (("state", ChoicesDropdownFilter), BY_SERVICE, ("started_at", MomentFilter))
+    list_filter = ("state", BY_SERVICE, "started_at")
     list_select_related = ("deployed_by", "approval")
     search_fields = ("id", "artifact")
     fields = (
@@ -108,7 +107,7 @@ class ImageBuildAdmin(BrowseAdmin):
 
     subject = "image:{row.tag}"
     list_display = ("tag", "service", "digest", "built_by", "built_at")
-    list_filter = (BY_SERVICE, ("built_at", MomentFilter))
+    list_filter = (BY_SERVICE, "built_at")
     list_select_related = ("built_by",)
     search_fields = ("digest", "tag")
     fields = ("tag", "service", "digest", "path", "contract_ref", "built_by", "built_at")

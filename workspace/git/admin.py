@@ -5,11 +5,9 @@ from __future__ import annotations
 from django.contrib import admin
 from django.utils.translation import gettext, pgettext
 from django.utils.translation import gettext_lazy as _
-from unfold.contrib.filters.admin import ChoicesDropdownFilter
 
 from core.admin.acts import Act, ActingAdmin, ActRequest, Answer
 from core.admin.base import BrowseAdmin, computed_column, listed
-from core.admin.browsing import MomentFilter
 from core.permissions import Deed
 from workspace.git.models import BranchMove, Repository
 from workspace.git.pushing_back import push_back
@@ -61,7 +59,7 @@ class BranchMoveAdmin(BrowseAdmin):
     organisation_path = "repository.organisation_id"
     list_display = ("at", "by", "kind", "branch", "new", "contract")
     list_select_related = ("contract", "repository")
-    list_filter = (("kind", ChoicesDropdownFilter), ("at", MomentFilter))
+    list_filter = ("kind", "at")
     search_fields = ("branch", "new")
     fields = ("repository", "at", "by", "kind", "branch", "old", "new", "merged", "contract",
               "verdict")  # fmt: skip

@@ -8,7 +8,6 @@ from django.utils.translation import gettext_lazy as _
 
 from core.admin.acts import Act, ActingAdmin, ActRequest, Answer
 from core.admin.base import column, computed_column, listed, printed, shown_column
-from core.admin.browsing import MomentFilter
 from core.permissions import Deed
 from workspace.models import Run
 from workspace.runs.stopping import stop_run
@@ -42,7 +41,7 @@ class RunAdmin(ActingAdmin):
     acts = (STOP,)
     list_display = ("id", "agent", "tool", "asked_at", "ended_at", "outcome")
     list_select_related = ("agent",)
-    list_filter = (("asked_at", MomentFilter),)
+    list_filter = ("asked_at",)
     search_fields = ("=id", "=commit", "=agent__handle")
     fields = (
         "id", "agent", "tool", "path_list", "commit", "asked_at", "started_at", "ended_at",
