@@ -59,6 +59,15 @@ class Machine:
         )
         return made
 
+    def plain_step(self, name: str, state: FSMField) -> Callable[[models.Model], None]:
+        """The transition method called `name`, which sets no field but the state."""
+
+        def move(_row: models.Model) -> None:
+            pass
+
+        move.__name__ = name
+        return self.step(name, state)(move)
+
     def steps_from(self, state: str) -> tuple[str, ...]:
         """The transitions that a row in this state can take; none from a final state."""
         return tuple(name for name, step in self.steps.items() if state in step.sources)

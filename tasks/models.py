@@ -174,21 +174,10 @@ class Task(models.Model):
     def __str__(self) -> str:
         return f"#{self.number} {self.subject}"
 
-    @MACHINE.step("start", status)
-    def start(self) -> None:
-        """Begin the work."""
-
-    @MACHINE.step("complete", status)
-    def complete(self) -> None:
-        """Finish the work."""
-
-    @MACHINE.step("remove", status)
-    def remove(self) -> None:
-        """Delete a task that is not completed; the row stays."""
-
-    @MACHINE.step("remove_completed", status)
-    def remove_completed(self) -> None:
-        """Delete a completed task; the row stays."""
+    start = MACHINE.plain_step("start", status)
+    complete = MACHINE.plain_step("complete", status)
+    remove = MACHINE.plain_step("remove", status)
+    remove_completed = MACHINE.plain_step("remove_completed", status)
 
 
 class Dependency(models.Model):

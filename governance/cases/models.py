@@ -93,45 +93,16 @@ class Case(models.Model):
     def __str__(self) -> str:
         return f"{self.id}: {self.title}"
 
-    @STATES.step("resume", state)
-    def resume(self) -> None:
-        """A person lifts the pause."""
-
-    @STATES.step("pause", state)
-    def pause(self) -> None:
-        """A mandatory stop."""
-
-    @STATES.step("deliver", state)
-    def deliver(self) -> None:
-        """The CONDUCTOR delivers."""
-
-    @STATES.step("stop", state)
-    def stop(self) -> None:
-        """The CONDUCTOR or HUMAN_ADMIN ends the case."""
-
-    @STAGES.step("to_analysis", stage)
-    def to_analysis(self) -> None:
-        """The Analyst's turn."""
-
-    @STAGES.step("to_tasks", stage)
-    def to_tasks(self) -> None:
-        """The Planner's turn."""
-
-    @STAGES.step("to_implementation", stage)
-    def to_implementation(self) -> None:
-        """The Implementer's turn."""
-
-    @STAGES.step("to_review", stage)
-    def to_review(self) -> None:
-        """The Reviewer's turn."""
-
-    @STAGES.step("to_test", stage)
-    def to_test(self) -> None:
-        """The Tester's turn."""
-
-    @STAGES.step("to_verdict", stage)
-    def to_verdict(self) -> None:
-        """The CONDUCTOR's turn, or a pause."""
+    resume = STATES.plain_step("resume", state)
+    pause = STATES.plain_step("pause", state)
+    deliver = STATES.plain_step("deliver", state)
+    stop = STATES.plain_step("stop", state)
+    to_analysis = STAGES.plain_step("to_analysis", stage)
+    to_tasks = STAGES.plain_step("to_tasks", stage)
+    to_implementation = STAGES.plain_step("to_implementation", stage)
+    to_review = STAGES.plain_step("to_review", stage)
+    to_test = STAGES.plain_step("to_test", stage)
+    to_verdict = STAGES.plain_step("to_verdict", stage)
 
 
 class Artifact(models.Model):
