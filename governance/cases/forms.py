@@ -39,8 +39,9 @@ class CaseForm(ReasonForm):
     code = forms.CharField(required=False, max_length=16, widget=forms.HiddenInput)
 
     def params(self) -> dict[str, Any]:
-        """The parameters of the service, without reason and version."""
-        return {}
+        """The parameters of the service: what the form asks besides the fields of every case."""
+        own = self.base_fields.keys() - CaseForm.base_fields.keys()
+        return {name: self.cleaned_data[name] for name in self.base_fields if name in own}
 
 
 class AmendAnalysisForm(CaseForm):
@@ -52,11 +53,10 @@ class AmendAnalysisForm(CaseForm):
         label=_("Constraints"), max_length=20_000, widget=_area(4), help_text=_("One on each line.")
     )
 
-    def params(self) -> dict[str, Any]:
-        """The content of the stage."""
-        data = self.cleaned_data
-        lines = [line.strip() for line in data["constraints"].splitlines() if line.strip()]
-        return {"what": data["what"], "why": data["why"], "constraints": lines}
+    def clean_constraints(self) -> list[str]:
+        """The constraints, one from each line."""
+        lines = self.cleaned_data["constraints"].splitlines()
+        return [line.strip() for line in lines if line.strip()]
 
 
 class AmendTasksForm(CaseForm):
@@ -85,10 +85,6 @@ class AmendTasksForm(CaseForm):
             found.append(dict(zip(("id", "task", "verify_by"), parts, strict=True)))
         return found
 
-    def params(self) -> dict[str, Any]:
-        """The content of the stage."""
-        return {"tasks": self.cleaned_data["tasks"]}
-
 
 class OverruleForm(CaseForm):
     """What the REVIEW shall say instead."""
@@ -98,10 +94,6 @@ class OverruleForm(CaseForm):
         choices=[(o.value, o.value) for o in (Outcome.APPROVED, Outcome.REJECTED)],
         widget=UnfoldAdminSelectWidget(),
     )
-
-    def params(self) -> dict[str, Any]:
-        """The outcome."""
-        return {"outcome": self.cleaned_data["outcome"]}
 
 
 class ExtendForm(CaseForm):
@@ -115,10 +107,6 @@ class ExtendForm(CaseForm):
         widget=UnfoldAdminTextInputWidget(attrs={"inputmode": "numeric"}),
         help_text=_("0 lifts the pause without further rounds."),
     )
-
-    def params(self) -> dict[str, Any]:
-        """The rounds."""
-        return {"rounds": self.cleaned_data["rounds"]}
 
 
 class NoteForm(forms.Form):
