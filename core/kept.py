@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from threading import Lock
 from typing import Generic, TypeVar
+
+from prometheus_client.core import Metric
+from prometheus_client.registry import Collector
 
 Answer = TypeVar("Answer")
 
@@ -35,3 +38,14 @@ class Kept(Generic[Answer]):
         """Find out again at the next question."""
         with self._finding:
             self._kept = None
+
+
+class KeptMetrics(Collector):
+    """Metrics that `count` reads at a scrape, and that are kept for `seconds`."""
+
+    def __init__(self, count: Callable[[], list[Metric]], *, seconds: float) -> None:
+        self._families = Kept(count, seconds=seconds)
+
+    def collect(self) -> Iterator[Metric]:
+        """The families, fresh or some seconds old."""
+        yield from self._families()

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from django.db import connection
 from prometheus_client import CollectorRegistry, Histogram
-from prometheus_client.core import GaugeMetricFamily
-from prometheus_client.registry import Collector
+from prometheus_client.core import GaugeMetricFamily, Metric
 
 from core.database import database_now
-from core.kept import Kept
+from core.kept import KeptMetrics
 from ledger.sealer import read_backlog
 from toolbox.scheduler import late_jobs, seconds_since_last_run
 
@@ -22,7 +19,6 @@ REQUESTS = Histogram(
     buckets=(0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1, 5, 30),
 )
 
-KEPT_SECONDS = 10
 WAITING = """
 SELECT 'notices', state, count(*) FROM mailroom_outgoingnotice WHERE state <> 'sent' GROUP BY 2
 UNION ALL
@@ -31,18 +27,7 @@ SELECT 'deployments', state, count(*) FROM workspace_deployment
 """
 
 
-class StateCollector(Collector):
-    """Reads the database at a scrape, every ten seconds at most."""
-
-    def __init__(self) -> None:
-        self._families = Kept(_count, seconds=KEPT_SECONDS)
-
-    def collect(self) -> Iterator[GaugeMetricFamily]:
-        """The families, fresh or some seconds old."""
-        yield from self._families()
-
-
-def _count() -> list[GaugeMetricFamily]:
+def _count() -> list[Metric]:
     now = database_now()
     backlog = read_backlog(now=now)
     since = seconds_since_last_run(now=now)
@@ -76,4 +61,4 @@ def _count() -> list[GaugeMetricFamily]:
 
 
 STATE = CollectorRegistry()
-STATE.register(StateCollector())
+STATE.register(KeptMetrics(_count, seconds=10))

@@ -5,22 +5,19 @@ Organisations are named by their number: who reads metrics need not know the ten
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from datetime import timedelta
 
 from django.db import connection
 from django.utils import timezone
 from prometheus_client import CollectorRegistry
-from prometheus_client.core import GaugeMetricFamily
-from prometheus_client.registry import Collector
+from prometheus_client.core import GaugeMetricFamily, Metric
 
-from core.kept import Kept
+from core.kept import KeptMetrics
 from orgchart.models import Organisation
 from tasks.insight.measures import measure_tasks
 from tasks.vocabulary import UNFINISHED_SQL
 
 PERIOD = timedelta(hours=24)
-KEPT_SECONDS = 60
 
 STATES = f"""
 SELECT o.id::text, s.status, (SELECT count(*) FROM (
@@ -31,18 +28,8 @@ CROSS JOIN unnest(ARRAY[{UNFINISHED_SQL}]) AS s(status) ORDER BY 1, 2
 """
 
 
-class TaskCollector(Collector):
-    """Counts at each scrape; keeps the counts for a minute."""
-
-    def __init__(self) -> None:
-        self._families = Kept(_count, seconds=KEPT_SECONDS)
-
-    def collect(self) -> Iterator[GaugeMetricFamily]:
-        """The families, fresh or a minute old."""
-        yield from self._families()
-
-
-def _count() -> list[GaugeMetricFamily]:
+def count_measures() -> list[Metric]:
+    """The measures of every organisation, and its unfinished tasks by state."""
     measured = GaugeMetricFamily(
         "nexus_tasks_measure",
         "Task measures of the last 24 hours: percent, or a count (spec: tasks 48)",
@@ -81,4 +68,4 @@ def _states() -> GaugeMetricFamily:
 LIVE = CollectorRegistry()
 """Metrics counted in the database at each scrape; processes count their own elsewhere."""
 
-LIVE.register(TaskCollector())
+LIVE.register(KeptMetrics(count_measures, seconds=60))

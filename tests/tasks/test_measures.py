@@ -9,6 +9,7 @@ from django.utils import timezone
 from prometheus_client import CollectorRegistry
 
 from core.actors import Person
+from core.kept import KeptMetrics
 from orgchart.models import Organisation, Role
 from tasks import services
 from tasks.insight import prometheus
@@ -193,7 +194,7 @@ class TestShowing:
 
     def test_metrics_have_them_per_organisation(self, client, http, make, monkeypatch):
         fresh = CollectorRegistry()
-        fresh.register(prometheus.TaskCollector())
+        fresh.register(KeptMetrics(prometheus.count_measures, seconds=60))
         monkeypatch.setattr("nexus_site.serving.health.LIVE", fresh)
         http.call("architect", "task_update", taskId=make(), status="completed")
         text = client.get("/metrics").content.decode()
