@@ -11,28 +11,22 @@ from django.db.models import Q, QuerySet
 from django.http import HttpRequest
 from django.utils.translation import gettext, pgettext
 from django.utils.translation import gettext_lazy as _
-from unfold.widgets import UnfoldAdminTextareaWidget
 
 from core.admin.acts import Act, ActingAdmin, ActRequest, Answer
 from core.admin.base import actor_column, choice_column, computed_column
 from core.events import text
 from core.permissions import Deed
 from ledger.history import events_of
+from mailroom.admin.mail import ReportAnswerForm
 from mailroom.admin.thread import MOST, thread_of
 from mailroom.escalations.answers import answer_as_person
 from mailroom.models import Escalation, OutgoingNotice
 from mailroom.vocabulary import UNSETTLED
 
 
-class EscalationAnswerForm(forms.Form):
+class EscalationAnswerForm(ReportAnswerForm):
     """The Board's answer, and the version that was read."""
 
-    reply = forms.CharField(
-        label=_("Reply"),
-        max_length=8000,
-        widget=UnfoldAdminTextareaWidget(attrs={"rows": 8, "autofocus": True}),
-        help_text=_("It reaches the sender as a mail from the Board, in this thread."),
-    )
     version = forms.IntegerField(widget=forms.HiddenInput)
 
 
