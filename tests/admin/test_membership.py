@@ -4,7 +4,8 @@ import re
 
 import pytest
 from django.contrib import admin
-from django.contrib.admin.utils import quote
+from django.contrib.admin import RelatedFieldListFilter
+from django.contrib.admin.utils import get_fields_from_path, quote
 from django.contrib.auth import get_user_model
 from django.contrib.auth.models import Group
 from django.test import Client
@@ -15,7 +16,7 @@ from core.people import board_members, organisations_of, person_named
 from core.permissions import Deed, PeopleGroup, can_do
 from ledger.models import Event
 from nexus_site.console.lookups import DeclaredLookups
-from nexus_site.console.membership import MembersOnly
+from nexus_site.console.membership import MembersOnly, SeenRows
 from orgchart.models import Agent, Membership, Organisation
 from orgchart.people.members import set_memberships
 from orgchart.people.rules import EVERY
@@ -324,3 +325,14 @@ class TestAMembership:
             user.groups.set([Group.objects.get(name=PeopleGroup.BOARD)])
             join(user, organisation)
         assert board_members(company.organisation.id) == {"ada"}
+
+
+def test_every_filter_by_another_table_offers_only_rows_that_the_person_sees(rf, company):
+    request = rf.get("/")
+    request.user = join(User.objects.create_user("looker", is_staff=True), company.organisation)
+    for model, page in admin.site._registry.items():
+        for declared in page.get_list_filter(request):
+            if isinstance(declared, str):
+                assert not get_fields_from_path(model, declared)[-1].is_relation, (model, declared)
+            elif isinstance(declared, tuple) and issubclass(declared[1], RelatedFieldListFilter):
+                assert issubclass(declared[1], SeenRows), (model, declared)
