@@ -177,8 +177,7 @@ class MemoryAdmin(ActingAdmin):
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Memory]:
         """The list needs no search index."""
-        rows: QuerySet[Memory] = super().get_queryset(request)
-        return rows.defer("words")
+        return super().get_queryset(request).defer("words")
 
     beginning = computed_column(_("entry"), lambda row: text(row.text, 80))
 

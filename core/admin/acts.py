@@ -10,12 +10,12 @@ from typing import Any
 
 from django import forms
 from django.contrib import messages
-from django.contrib.admin.utils import quote, unquote
+from django.contrib.admin.utils import unquote
 from django.core.exceptions import PermissionDenied
 from django.db.models import Model
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.template.response import TemplateResponse
-from django.urls import URLPattern, path, reverse
+from django.urls import URLPattern, path
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 from unfold.admin import ModelAdmin
@@ -32,6 +32,7 @@ from core.hooks import Hook
 from core.labels import Text
 from core.people import person, signed_in
 from core.permissions import Deed
+from core.waiting import page_of
 
 
 class ReasonForm(forms.Form):
@@ -150,15 +151,11 @@ class ActPages(ModelAdmin):
             path(
                 f"<path:object_id>/{act.name}/",
                 self.admin_site.admin_view(partial(self.act_view, act=act)),
-                name=self.act_url_name(act),
+                name=f"{self.opts.app_label}_{self.opts.model_name}_{act.name}",
             )
             for act in self.all_acts()
         ]
         return [*own, *super().get_urls()]
-
-    def act_url_name(self, act: Act) -> str:
-        """The name of an act's address."""
-        return f"{self.opts.app_label}_{self.opts.model_name}_{act.name}"
 
     def act_view(self, request: HttpRequest, object_id: str, *, act: Act) -> HttpResponse:
         """Ask for the reason; on POST call the service, and say what it answered."""
@@ -204,9 +201,7 @@ class ActPages(ModelAdmin):
             return None
 
     def _answered(self, request: HttpRequest, act: Act, row: Any, answer: Answer) -> HttpResponse:
-        back = reverse(
-            f"admin:{self.opts.app_label}_{self.opts.model_name}_change", args=[quote(row.pk)]
-        )
+        back = page_of(row)
         if isinstance(answer, str):
             self.message_user(request, answer, messages.SUCCESS)
             return HttpResponseRedirect(back)
@@ -222,9 +217,7 @@ class ActPages(ModelAdmin):
             "facts": act.facts(row),
             "text": act.text(row),
             "media": self.media + form.media,
-            "back": reverse(
-                f"admin:{self.opts.app_label}_{self.opts.model_name}_change", args=[quote(row.pk)]
-            ),
+            "back": page_of(row),
         }
         return TemplateResponse(request, "admin/nexus/act.html", context)
 
@@ -264,7 +257,7 @@ class ActPages(ModelAdmin):
                 "variant": ActionVariant.DANGER if act.danger else ActionVariant.DEFAULT,
                 "attrs": {},
                 "dialog": None,
-                "path": reverse(f"admin:{self.act_url_name(act)}", args=[quote(row.pk)]),
+                "path": page_of(row, act.name),
             }
             for act in self.all_acts()
             if request.user.has_perm(act.permission)

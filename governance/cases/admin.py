@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from django.contrib import admin, messages
-from django.contrib.admin.utils import quote, unquote
+from django.contrib.admin.utils import unquote
 from django.core.exceptions import NON_FIELD_ERRORS, PermissionDenied
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.template.response import TemplateResponse
@@ -23,6 +23,7 @@ from core.decision import Denied, Deny
 from core.ids import row_id
 from core.people import person, signed_in
 from core.permissions import Deed
+from core.waiting import page_of
 from governance.cases import forms as pages
 from governance.cases import store
 from governance.cases.actions import ACTS, STEERINGS, Steering, effect_of, purpose_of_act
@@ -174,7 +175,7 @@ class CaseAdmin(ActingAdmin):
             "effect": effect_of(act.name, row, shaped),
             "given": [*given, (gettext("Reason"), form.cleaned_data["reason"])],
             "media": self.media,
-            "back": reverse("admin:governance_case_change", args=[quote(row.pk)]),
+            "back": page_of(row),
         }
         return TemplateResponse(request, "admin/nexus/case_confirm.html", context)
 

@@ -13,7 +13,6 @@ from django.contrib.admin.utils import flatten_fieldsets, unquote
 from django.core.exceptions import PermissionDenied
 from django.db.models import Model
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
-from django.urls import reverse
 from django.utils.translation import gettext
 from unfold.forms import AdminForm, Fieldline
 
@@ -21,6 +20,7 @@ from core.admin.contexts import admin_context
 from core.database import database_now
 from core.decision import Denied
 from core.people import person
+from core.waiting import page_of
 from orgchart.admin.choosing import choose_organisation, chosen_organisation
 from orgchart.admin.fields import PolicyForm, ReasonedForm
 from orgchart.admin.preview import BACK, CONFIRM, PreviewingAdmin, RowChange
@@ -188,9 +188,7 @@ class EditAdmin(PreviewingAdmin):
             shown=shown,
         )
         self.message_user(request, waits_for_another(pending), messages.WARNING)
-        return HttpResponseRedirect(
-            reverse("admin:orgchart_pendingchange_change", args=[pending.pk])
-        )
+        return HttpResponseRedirect(page_of(pending))
 
     def _change(
         self, request: HttpRequest, row: Any, data: Mapping[str, Any], form: PolicyForm | None

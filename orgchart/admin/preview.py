@@ -8,7 +8,6 @@ from datetime import datetime
 from typing import Any
 
 from django import forms
-from django.contrib.admin.utils import quote
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.template.response import TemplateResponse
 from django.urls import reverse
@@ -19,6 +18,7 @@ from core.admin.acts import ActingAdmin
 from core.admin.contexts import admin_context
 from core.decision import Code, Deny
 from core.people import record_refused_person
+from core.waiting import page_of
 from orgchart.admin.fields import PolicyForm
 from orgchart.difference_words import all_in_language
 from orgchart.editing import changed_values
@@ -107,8 +107,7 @@ class PreviewingAdmin(ActingAdmin):
         return reverse(f"admin:{self.opts.app_label}_{self.opts.model_name}_changelist")
 
     def _row_url(self, row: Any) -> str:
-        name = f"admin:{self.opts.app_label}_{self.opts.model_name}_change"
-        return reverse(name, args=[quote(row.pk)])
+        return page_of(row)
 
     def _to_row(self, row: Any) -> HttpResponse:
         return HttpResponseRedirect(self._row_url(row))
