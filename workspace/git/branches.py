@@ -11,7 +11,7 @@ from django.db import transaction
 from contracts.rules import ContractFacts, can_work_on
 from contracts.store import contract_facts, lock_contract
 from core.actions import Action
-from core.database import needs_transaction
+from core.database import hold_lock, needs_transaction
 from core.decision import Code, refuse
 from ledger.services import record
 from toolbox.caller import Caller
@@ -22,7 +22,7 @@ from workspace.git.holding import held_work_tree
 from workspace.git.models import Branch, Draft, Repository
 from workspace.git.places import place_of
 from workspace.git.pushing import moved_meanwhile, repository_of, require_free
-from workspace.git.repositories import branch_row, drafts_of, lock
+from workspace.git.repositories import branch_row, drafts_of
 from workspace.git.running import GitFailed
 from workspace.results import BranchResult
 from workspace.services import require_branch, require_commit
@@ -132,7 +132,7 @@ def _begin_of(
 ) -> str:
     """The commit that the contract's branch is at, for its assignee."""
     name = contract.assigned_branch
-    lock("repository", repository.id)
+    hold_lock("git repository", repository.id)
     pushed = branch_row(repository, name)
     require_free(caller, contract, pushed, name)
     main = branch_row(repository, repository.main)

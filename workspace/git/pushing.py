@@ -10,7 +10,7 @@ from contracts.rules import ContractFacts, can_work_on
 from contracts.store import contract_facts, lock_contract
 from core.actions import Action
 from core.actors import System
-from core.database import needs_transaction
+from core.database import hold_lock, needs_transaction
 from core.decision import Code, refuse
 from ledger.services import record
 from orgchart.models import Organisation
@@ -18,7 +18,7 @@ from toolbox.caller import Caller
 from workspace.git import rules
 from workspace.git.holding import held_work_tree
 from workspace.git.models import Branch, BranchMove, Draft, MoveKind, Repository
-from workspace.git.repositories import bare_of, branch_row, drafts_of, ensure_repository, lock
+from workspace.git.repositories import bare_of, branch_row, drafts_of, ensure_repository
 from workspace.git.running import GitFailed
 from workspace.results import BranchResult
 from workspace.services import require_branch
@@ -67,7 +67,7 @@ def _require_pushable(
     """
     row, facts = lock_contract(contract.id, caller)
     caller.require(can_work_on(facts, caller.agent))
-    lock("repository", repository.id)
+    hold_lock("git repository", repository.id)
     branch = branch_row(repository, name)
     require_free(caller, contract, branch, name)
     return row.issuer_id, branch.commit if branch else ""

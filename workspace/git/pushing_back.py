@@ -9,7 +9,7 @@ from django.db import transaction
 
 from core.actions import Action
 from core.actors import Actor, System
-from core.database import needs_transaction
+from core.database import hold_lock, needs_transaction
 from core.decision import Code, Denied, refuse
 from core.permissions import Deed, require_deed
 from ledger.services import record
@@ -17,7 +17,7 @@ from orgchart.organisation_settings import merged
 from workspace.git.foreign_repository import environment_for, other_side
 from workspace.git.importing import IMPORT_SECONDS
 from workspace.git.models import MoveKind, Repository
-from workspace.git.repositories import bare_of, branch_row, lock, require_folder
+from workspace.git.repositories import bare_of, branch_row, require_folder
 from workspace.git.running import GitFailed, run_git
 
 AFTER_MERGE = "after_merge"
@@ -38,7 +38,7 @@ def push_back(*, repository_id: int, reason: str, caller: Actor, now: datetime) 
     repository = Repository.objects.select_related("organisation").get(id=repository_id)
     require_folder(repository.organisation)
     with transaction.atomic():
-        lock("repository", repository_id)
+        hold_lock("git repository", repository_id)
         main = branch_row(repository, repository.main)
         if not repository.source or main is None:
             raise refuse(

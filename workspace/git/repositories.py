@@ -7,11 +7,11 @@ from contextlib import contextmanager
 from datetime import datetime
 from functools import partial
 
-from django.db import connection, transaction
+from django.db import transaction
 
 from core.actions import Action
 from core.actors import Actor, System
-from core.database import needs_transaction
+from core.database import hold_lock, needs_transaction
 from core.decision import Code, refuse
 from ledger.services import record
 from orgchart.models import Organisation
@@ -35,15 +35,6 @@ def drafts_of(organisation: Organisation) -> BareRepository:
     """The repository of commits that agents made and perhaps not pushed."""
     folder = repository_folder(organisation.slug)
     return BareRepository(folder.with_name(DRAFTS), others=(folder,))
-
-
-@needs_transaction
-def lock(what: str, row_id: int) -> None:
-    """Hold one lock of git until the transaction ends: of an agent's work tree or a repository."""
-    with connection.cursor() as cursor:
-        cursor.execute(
-            "SELECT pg_advisory_xact_lock(hashtextextended(%s, 0))", [f"git {what} {row_id}"]
-        )
 
 
 def ensure_repositories(*, now: datetime) -> list[str]:
@@ -91,7 +82,7 @@ def _insert_once(
 ) -> Repository | None:
     """The repository that is there or is inserted now; None where the setting changed meanwhile."""
     with transaction.atomic():
-        lock("organisation", organisation.id)
+        hold_lock("git organisation", organisation.id)
         found = Repository.objects.filter(organisation=organisation).first()
         if found is None and _source_of(organisation) == fresh.source:
             found = _insert_repository(organisation, fresh, caller, now)
@@ -154,7 +145,7 @@ def put_in_place(repository: Repository) -> None:
     if not importing.has_prepared(bare.folder):
         return
     with transaction.atomic():
-        lock("organisation", organisation.id)
+        hold_lock("git organisation", organisation.id)
         main = repository.branches.filter(name=repository.main).first()
         if main is None or (bare.folder.is_dir() and bare.succeeds("cat-file", "-e", main.commit)):
             return
@@ -200,7 +191,7 @@ def changed_source(
 
 @needs_transaction
 def _replace(organisation: Organisation, fresh: Fresh, caller: Actor, now: datetime) -> None:
-    lock("organisation", organisation.id)
+    hold_lock("git organisation", organisation.id)
     found = replaceable(organisation, fresh.source)
     if found is not None:
         found.delete()
@@ -210,7 +201,7 @@ def _replace(organisation: Organisation, fresh: Fresh, caller: Actor, now: datet
 @needs_transaction
 def _require_unchanged(organisation: Organisation, source: str) -> None:
     """Nothing was imported, so there must be nothing to replace. Raises Denied."""
-    lock("organisation", organisation.id)
+    hold_lock("git organisation", organisation.id)
     if replaceable(organisation, source) is not None:
         raise refuse(
             Code.INVALID_TRANSITION,

@@ -14,7 +14,7 @@ from contracts.rules import ContractFacts, can_see
 from contracts.store import contract_facts, makers_among, writers_of_terms
 from contracts.vocabulary import AT_WORK
 from core.actions import Action
-from core.database import needs_transaction
+from core.database import hold_lock, needs_transaction
 from core.decision import Allow, Code, Decision, Denied, refuse
 from ledger.services import record
 from mailroom.delivery import send_as, send_system_mail
@@ -23,7 +23,7 @@ from toolbox.caller import Caller
 from workspace.git import rules
 from workspace.git.bare_repository import Signature
 from workspace.git.models import Branch, BranchMove, MoveKind, Repository
-from workspace.git.repositories import bare_of, branch_row, lock
+from workspace.git.repositories import bare_of, branch_row
 from workspace.outside_calls import slot
 from workspace.results import ReviewComment
 from workspace.services import require_still_allowed
@@ -150,7 +150,7 @@ def _find(caller: Caller, row: Contract) -> _Reviewed:
     repository = Repository.objects.filter(organisation_id=caller.organisation_id).first()
     if repository is None:
         raise Denied(rules.nothing_pushed(contract.assigned_branch, contract.assignee.handle))
-    lock("repository", repository.id)
+    hold_lock("git repository", repository.id)
     branch = branch_row(repository, contract.assigned_branch)
     main = branch_row(repository, repository.main)
     if branch is None or main is None:

@@ -7,10 +7,11 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 
 from django.conf import settings
-from django.db import connection, transaction
+from django.db import transaction
 from django.db.models import Q
 
 from core.actions import Action
+from core.database import hold_lock
 from core.decision import Code, Denied, refuse
 from ledger.services import record
 from toolbox.caller import Caller
@@ -62,11 +63,7 @@ def _start(row: Run, caller: Caller, seconds: float) -> bool:
     """Start a run if it is its turn: nothing of its agent runs, and there is a place."""
     now = caller.clock.now()
     with transaction.atomic():
-        with connection.cursor() as cursor:
-            cursor.execute(
-                "SELECT pg_advisory_xact_lock(hashtextextended(%s, 0))",
-                [f"runs {caller.organisation_id}"],
-            )
+        hold_lock("runs", caller.organisation_id)
         present = Run.objects.filter(
             organisation_id=caller.organisation_id, ended_at=None, ends_by__gt=now
         ).exclude(id=row.id)
