@@ -108,7 +108,7 @@ def _given(name: Input, row: Case, case: CaseFacts, standing: Mapping[Stage, Art
     if name in (Input.REVIEW, Input.TEST):
         overruled = artifact.revision > 0
         return OutcomeSeen(outcome=artifact.outcome, round=artifact.round, overruled=overruled)
-    content = records.content_of(artifact)
+    content: dict[str, Any] = artifact.content
     if name is Input.VERIFY_BY:
         return [{"id": each["id"], "verify_by": each["verify_by"]} for each in content["tasks"]]
     return content["artifacts"] if name is Input.ARTIFACTS else content

@@ -24,7 +24,6 @@ LEGAL_OUTCOMES = reduce(
     (Q(stage=s.value, outcome__in=[o.value for o in OFFICES[OFFICE_OF[s]].outcomes])
      for s in SUBMITTED),
 )  # fmt: skip
-FINAL = [State.DELIVERED.value, State.STOPPED.value]
 
 
 class Case(models.Model):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from governance.cases.facts import CaseFacts, CaseRecord, Position
 from governance.cases.models import Artifact, Case, Violation
@@ -93,9 +92,3 @@ def _authors(at: Position, artifacts: Sequence[Artifact]) -> list[tuple[Stage, i
         ):
             found[stage] = each.author_id
     return list(found.items())
-
-
-def content_of(artifact: Artifact) -> dict[str, Any]:
-    """The content that `artifacts_of` left in the database."""
-    found: dict[str, Any] = artifact.content
-    return found

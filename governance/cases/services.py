@@ -165,7 +165,7 @@ def _require(decision: Decision, caller: Caller, case_id: str, now: datetime) ->
 def _task_ids(row: Case) -> list[str]:
     """The ids of the tasks in force."""
     tasks = standing_artifacts(row).get(Stage.TASKS)
-    return [] if tasks is None else [task["id"] for task in records.content_of(tasks)["tasks"]]
+    return [] if tasks is None else [task["id"] for task in tasks.content["tasks"]]
 
 
 def standing_artifacts(row: Case) -> dict[Stage, Artifact]:
