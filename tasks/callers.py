@@ -14,10 +14,9 @@ def actor_of(caller: Actor, deed: Deed = Deed.MANAGE_TASK) -> TaskActor:
 
     Raises Denied NOT_YOURS.
     """
-    if isinstance(caller, Caller):
-        return TaskActor(caller.policy, caller.agent)
-    require_deed(caller, deed)
-    return TaskActor(current_policy(caller.organisation_id))
+    if not isinstance(caller, Caller):
+        require_deed(caller, deed)
+    return reader_of(caller)
 
 
 def reader_of(caller: Actor) -> TaskActor:

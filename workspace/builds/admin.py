@@ -43,6 +43,10 @@ def _is_open(row: Deployment) -> bool:
     return row.state == DeploymentState.UNKNOWN and not row.is_replaced
 
 
+def _facts(row: Deployment) -> list[tuple[str, str]]:
+    return [(gettext("Service"), row.service), (gettext("Environment"), row.environment)]
+
+
 LOOK_AGAIN = Act(
     name="look-again",
     title=_("Ask the engine again"),
@@ -53,10 +57,7 @@ LOOK_AGAIN = Act(
         "what ran before in its place is removed; if not, its remains are removed."
     ),
     perform=_look_again,
-    facts=lambda row: [
-        (gettext("Service"), row.service),
-        (gettext("Environment"), row.environment),
-    ],
+    facts=_facts,
     possible=_is_open,
 )
 FAILED = Act(
@@ -70,10 +71,7 @@ FAILED = Act(
         "Nothing is done on the machine."
     ),
     perform=_record_as_failed,
-    facts=lambda row: [
-        (gettext("Service"), row.service),
-        (gettext("Environment"), row.environment),
-    ],
+    facts=_facts,
     possible=_is_open,
 )
 
