@@ -56,7 +56,7 @@ def write_file_on_commit(organisation: str, path: str, text: str) -> None:
     after_commit(write_file, organisation, path, text)
 
 
-def write_missing_files(*, now: datetime) -> int:
+def write_missing_files(now: datetime) -> int:
     """Write the files that a crash or a full disk left out; returns how many.
 
     Concurrent runs are harmless. What the disk still refuses is tried at the next run.

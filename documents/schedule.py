@@ -2,13 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import datetime
-
 from documents.files import write_missing_files
 from toolbox.scheduler import scheduled_job
 
-
-@scheduled_job("files", every=30)
-def files(now: datetime) -> int:
-    """Write the files of documents that have none yet."""
-    return write_missing_files(now=now)
+scheduled_job("files", every=30)(write_missing_files)

@@ -56,7 +56,7 @@ class Range:
     hi: int
 
 
-def seal_events(*, now: datetime, batch: int = BATCH) -> int:
+def seal_events(now: datetime, *, batch: int = BATCH) -> int:
     """Seal everything that had committed when this began; return the number of seals made.
 
     What commits meanwhile waits for the next run: under constant traffic there would else be a seal

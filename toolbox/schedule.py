@@ -16,13 +16,5 @@ def delete_expired_answers(now: datetime) -> int:
     return IdempotencyRecord.objects.filter(due_at__lte=now).delete()[0]
 
 
-@scheduled_job("ledger seals", every=5)
-def seal(now: datetime) -> int:
-    """Seal every event that has surely committed."""
-    return seal_events(now=now)
-
-
-@scheduled_job("frames", every=5)
-def end_frames(now: datetime) -> int:
-    """End every frame that timed out, and those of deactivated agents."""
-    return end_due_frames(now)
+scheduled_job("ledger seals", every=5)(seal_events)
+scheduled_job("frames", every=5)(end_due_frames)

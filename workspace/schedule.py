@@ -12,23 +12,9 @@ from workspace.models import WebUse
 
 KEPT = timedelta(days=2)
 
-
-@scheduled_job("repositories", every=60)
-def push_repositories_back(now: datetime) -> int:
-    """Push main branches back after a merge, where the organisation's setting says so."""
-    return push_back_due(now=now)
-
-
-@scheduled_job("git garbage", every=86400)
-def git_garbage(now: datetime) -> int:
-    """Forget drafts of contracts that ended, and pack the repositories."""
-    return collect_garbage(now=now)
-
-
-@scheduled_job("deployments", every=30)
-def deployments(now: datetime) -> int:
-    """Settle deployments that no process saw the end of."""
-    return settle_interrupted(now=now)
+scheduled_job("repositories", every=60)(push_back_due)
+scheduled_job("git garbage", every=86400)(collect_garbage)
+scheduled_job("deployments", every=30)(settle_interrupted)
 
 
 @scheduled_job("web use", every=3600)

@@ -17,7 +17,7 @@ from toolbox.quoting import one_line
 from toolbox.scheduler import sweep
 
 
-def expire_approvals(*, now: datetime) -> int:
+def expire_approvals(now: datetime) -> int:
     """Cancel every approval that can no longer be used; returns how many (Spec: contracts 19)."""
     due = Contract.objects.filter(
         kind=ContractKind.DEPLOYMENT_APPROVAL,

@@ -29,7 +29,7 @@ BEFORE_THE_CEO = 3
 """Unanswered escalations of one thread after which the CEO is notified (Spec: escalation 12)."""
 
 
-def sweep_due(*, now: datetime) -> int:
+def sweep_due(now: datetime) -> int:
     """Time out every open escalation that is due, tell the CEO of those that a superior left
     unanswered, and send the Board the notices that had no channel before; returns how many.
 

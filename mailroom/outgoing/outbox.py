@@ -105,7 +105,7 @@ def notify_board(
     return len(rows)
 
 
-def send_due(*, now: datetime) -> int:
+def send_due(now: datetime) -> int:
     """Send what is due. Each row is claimed first, sent outside any transaction, then saved.
 
     Receivers may be slow, so every claim and every result is saved with the time of that moment.

@@ -199,7 +199,7 @@ def settle(row: Deployment, outcome: DeploymentOutcome, *, by: Actor) -> bool:
     )
 
 
-def settle_interrupted(*, now: datetime) -> int:
+def settle_interrupted(now: datetime) -> int:
     """Settle deployments that no process saw the end of; returns how many (Spec: hands 24).
 
     The engine is asked outside any transaction. Concurrent runs are harmless.

@@ -20,7 +20,7 @@ KEPT = timedelta(days=14)
 log = structlog.get_logger(__name__)
 
 
-def collect_garbage(*, now: datetime) -> int:
+def collect_garbage(now: datetime) -> int:
     """Forget drafts of contracts that ended, and pack the repositories; how many were forgotten.
 
     The draft in an agent's work tree stays: git compares the files with it.

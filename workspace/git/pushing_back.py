@@ -92,7 +92,7 @@ def _push(repository: Repository, commit: str) -> None:
         ) from problem
 
 
-def push_back_due(*, now: datetime) -> int:
+def push_back_due(now: datetime) -> int:
     """Push back what was merged where the organisation's setting says so; how many were pushed.
 
     A repository that cannot be read or pushed keeps no other from it.
