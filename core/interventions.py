@@ -2,28 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 
 from core.actors import Actor, Person
 from core.hooks import Hook
 from core.permissions import Deed
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PersonIntervened:
-    """What a person did to something that runs; the fields that every intervention has."""
-
-    person: Person
-    deed: Deed
-    subject: str
-    trigger_condition: str
-    action_taken: str
-    reason: str
-    timestamp: datetime
-
-
-intervened = Hook[[PersonIntervened], None]("keep what a person did, in the present transaction")
+intervened = Hook[..., Any]("keep what a person did, in the present transaction")
+"""Called with `person` and the keywords of `record_intervention`."""
 
 
 def record_intervention(
@@ -39,13 +26,11 @@ def record_intervention(
     """Keep the intervention if the caller is a person; what agents do is their own work."""
     if isinstance(caller, Person):
         intervened(
-            PersonIntervened(
-                person=caller,
-                deed=deed,
-                subject=subject,
-                trigger_condition=trigger_condition,
-                action_taken=action_taken,
-                reason=reason,
-                timestamp=now,
-            )
+            person=caller,
+            deed=deed,
+            subject=subject,
+            trigger_condition=trigger_condition,
+            action_taken=action_taken,
+            reason=reason,
+            now=now,
         )

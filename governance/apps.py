@@ -14,11 +14,11 @@ class GovernanceConfig(AppConfig):
         from core.interventions import intervened
         from core.waiting import register_kinds
         from governance.cases import waiting
-        from governance.interventions.records import keep_intervention
+        from governance.interventions.records import insert_intervention
         from governance.staff import by_contract, open_work
         from orgchart import services, staffing
 
         services.allow_by_contract.join(by_contract.allow_by_contract)
         staffing.reassign_work.join(open_work.reassign_on_leaving)
-        intervened.join(keep_intervention)
+        intervened.join(insert_intervention)
         register_kinds(waiting.KINDS)

@@ -8,7 +8,6 @@ from typing import Any
 
 from core.actors import Person
 from core.database import needs_transaction
-from core.interventions import PersonIntervened
 from core.permissions import Deed, PeopleGroup
 from governance.interventions.models import Intervention
 from governance.interventions.vocabulary import HumanOffice, operator_role
@@ -28,7 +27,10 @@ def insert_intervention(
     details: Mapping[str, Any] | None = None,
     confirmed: bool = False,
 ) -> Intervention:
-    """Insert what a person did and why, in the transaction of its effect."""
+    """Insert what a person did and why, in the transaction of its effect.
+
+    What lower rooms report with `core.interventions` comes here too.
+    """
     groups = person.groups | ({PeopleGroup.BOARD} if person.is_superuser else frozenset())
     role = operator_role(groups, deed) or HumanOffice.ADMIN
     return Intervention.objects.create(
@@ -43,17 +45,4 @@ def insert_intervention(
         reason=reason.strip(),
         details=dict(details or {}),
         confirmed=confirmed,
-    )
-
-
-def keep_intervention(done: PersonIntervened) -> None:
-    """Keep an intervention that a lower room reports, in the same table with the same fields."""
-    insert_intervention(
-        person=done.person,
-        deed=done.deed,
-        subject=done.subject,
-        trigger_condition=done.trigger_condition,
-        action_taken=done.action_taken,
-        reason=done.reason,
-        now=done.timestamp,
     )
