@@ -13,12 +13,7 @@ from django.utils.translation import gettext_lazy as _
 
 from core.admin.acts import Act, ActingAdmin
 from core.admin.base import choice_column, computed_column
-from core.admin.browsing import (
-    ListButton,
-    RecentFilter,
-    filter_by,
-    newest,
-)
+from core.admin.browsing import ListButton, RecentFilter, filter_by, newest
 from core.events import text
 from core.people import signed_in
 from orgchart.people.members import visible_agents
@@ -26,14 +21,7 @@ from tasks.insight.measures_page import measures_page
 from tasks.intake.feedback_admin import FeedbackAdmin
 from tasks.models import Task
 from tasks.pages.board import board_page, move_task
-from tasks.pages.task import (
-    APPROVE,
-    COMMENT,
-    DISCUSSION,
-    RELEASE,
-    WITHDRAW,
-    task_context,
-)
+from tasks.pages.task import APPROVE, COMMENT, DISCUSSION, RELEASE, WITHDRAW, task_context
 from tasks.store import number_of
 
 __all__ = ["FeedbackAdmin", "TaskAdmin"]

@@ -15,14 +15,7 @@ from governance.cases import records, rules, store
 from governance.cases.facts import CaseFacts, Officer
 from governance.cases.models import Artifact, Case
 from governance.cases.officers import keep_officer, offices_of
-from governance.cases.results import (
-    CaseInputs,
-    CaseList,
-    CaseListed,
-    Inputs,
-    OutcomeSeen,
-    Protocol,
-)
+from governance.cases.results import CaseInputs, CaseList, CaseListed, Inputs, OutcomeSeen, Protocol
 from governance.cases.violations import as_violation
 from governance.cases.vocabulary import Input, Stage, State
 from ledger.services import record

@@ -16,9 +16,7 @@ from django.utils.translation import gettext_lazy as _
 
 from core.admin.actors import actor_shown
 from core.admin.base import address_of, column, computed_column, in_hex, link, shown_column
-from core.admin.browsing import (
-    ReadOnlyAdmin,
-)
+from core.admin.browsing import ReadOnlyAdmin
 from core.admin.happened import facts_of, happened
 from core.admin.refused import coded, reason_as_text, reason_of, shortened
 from core.events import text

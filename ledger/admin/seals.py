@@ -6,10 +6,7 @@ from django.http import HttpRequest
 from django.utils.translation import gettext_lazy as _
 
 from core.admin.base import in_hex, shown_column
-from core.admin.browsing import (
-    INSTALLATION,
-    ReadOnlyAdmin,
-)
+from core.admin.browsing import INSTALLATION, ReadOnlyAdmin
 from ledger.models import Seal
 
 

@@ -38,7 +38,7 @@ SAFE = frozenset({"GET", "HEAD", "OPTIONS", "TRACE"})
 View = Callable[..., HttpResponseBase]
 
 
-def record_refused_persons(view: View) -> View:
+def record_refusals(view: View) -> View:
     """The same view; a refused attempt to change something is recorded in the ledger."""
 
     @wraps(view)
@@ -100,7 +100,7 @@ class PeopleSite(UnfoldAdminSite):
 
     def admin_view(self, view: View, cacheable: bool = False) -> View:  # noqa: FBT001, FBT002  Django's own signature
         """Check that a member of the staff is signed in and ready, and record refusals."""
-        checked: View = super().admin_view(record_refused_persons(first_steps(view)), cacheable)
+        checked: View = super().admin_view(record_refusals(first_steps(view)), cacheable)
         return checked
 
     def get_app_list(self, request: HttpRequest, app_label: str | None = None) -> Any:

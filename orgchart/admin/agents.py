@@ -10,10 +10,7 @@ from django.db.models import OuterRef, QuerySet
 from django.http import HttpRequest
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
-from unfold.contrib.filters.admin import (
-    DropdownFilter,
-    RelatedDropdownFilter,
-)
+from unfold.contrib.filters.admin import DropdownFilter, RelatedDropdownFilter
 
 from core.admin.acts import Act, ActingAdmin, ActRequest, Answer, ShownOnce
 from core.admin.base import actor_column, block, chips, column, computed_column, link, shown_column

@@ -18,11 +18,7 @@ from core.admin.happened import modes_shown
 from core.hooks import Hook
 from core.labels import Text
 from orgchart.admin.editing import EditAdmin
-from orgchart.admin.forms import (
-    AliasForm,
-    GroupForm,
-    RoleEditForm,
-)
+from orgchart.admin.forms import AliasForm, GroupForm, RoleEditForm
 from orgchart.admin.pausing import RESTART, STOP, own_pause
 from orgchart.admin.preview import RowChange
 from orgchart.admin.settings_form import (
@@ -31,12 +27,7 @@ from orgchart.admin.settings_form import (
     setting_fields,
     setting_in_words,
 )
-from orgchart.models import (
-    Alias,
-    Group,
-    Organisation,
-    Role,
-)
+from orgchart.models import Alias, Group, Organisation, Role
 from orgchart.organisation_settings import SETTINGS, merged
 from orgchart.second_person.edits import Edit, replacing_leader
 

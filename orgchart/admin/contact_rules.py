@@ -15,16 +15,8 @@ from core.admin.browsing import WordsFilter, filter_by
 from core.admin.happened import modes_shown, worded
 from orgchart.admin.chart import WHY
 from orgchart.admin.editing import EditAdmin
-from orgchart.admin.forms import (
-    ContactEditForm,
-    MailTypeEditForm,
-    ToolRestrictionForm,
-)
-from orgchart.models import (
-    ContactRule,
-    MailTypeRule,
-    ToolOverride,
-)
+from orgchart.admin.forms import ContactEditForm, MailTypeEditForm, ToolRestrictionForm
+from orgchart.models import ContactRule, MailTypeRule, ToolOverride
 from orgchart.policy.vocabulary import BOARD, Relation
 
 
