@@ -21,7 +21,7 @@ from tasks.rules.changes import TaskChange, lease_due_at, subject_of
 from tasks.rules.values import TaskRow
 from tasks.store import read_task, save_change
 from tasks.vocabulary import UNFINISHED
-from toolbox.scheduler import scheduled_job, sweep
+from toolbox.scheduler import act_on_each, scheduled_job, sweep
 
 BATCH = 20
 RELEASED = {
@@ -73,13 +73,16 @@ def _date_claims() -> None:
     with_lease = Organisation.objects.filter(settings__has_key="task_lease").exclude(
         settings__contains={"task_lease": 0}
     )
-    ids = list(with_lease.values_list("id", flat=True))
-    undated = Task.objects.filter(UNDATED, organisation_id__in=ids).order_by()
-    for organisation_id in undated.values_list("organisation_id", flat=True).distinct():
-        seconds = current_policy(organisation_id).settings["task_lease"]
-        if seconds:
-            claims = undated_claims().filter(organisation_id=organisation_id)
-            sweep(claims, partial(_date_claim, lease=timedelta(seconds=seconds)), batch=BATCH)
+    undated = Task.objects.filter(UNDATED).values("organisation_id")
+    act_on_each(with_lease.filter(id__in=undated), _date_claims_of)
+
+
+def _date_claims_of(organisation: Organisation) -> int:
+    lease = current_policy(organisation.id).settings["task_lease"]
+    if not lease:
+        return 0
+    claims = undated_claims().filter(organisation=organisation)
+    return sweep(claims, partial(_date_claim, lease=timedelta(seconds=lease)), batch=BATCH)
 
 
 def _date_claim(task: Task, *, lease: timedelta) -> None:

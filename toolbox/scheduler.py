@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -166,21 +167,38 @@ def sweep(due: QuerySet[DueRow], act: Callable[[DueRow], None], *, batch: int = 
                 due.exclude(pk__in=failed).select_for_update(skip_locked=True, of=("self",))[:batch]
             )
             for row in taken:
-                try:
+                failed.add(row.pk)
+                with _kept_failure(row):
                     with transaction.atomic():
                         act(row)
+                    failed.discard(row.pk)
                     handled += 1
-                except Exception as failure:
-                    if connection.needs_rollback or not connection.is_usable():
-                        raise  # not this row's fault: the transaction is lost, and all in it
-                    log.exception("due_row_failed", row=f"{type(row).__name__} {row.pk}")
-                    failed.add(row.pk)
-                    _keep_failure(row, failure)
         if len(taken) < batch:
             return handled
 
 
-def _keep_failure(row: models.Model, failure: Exception) -> None:
-    failures = _failures.get()
-    if failures is not None:
-        failures.append(f"{type(row).__name__} {row.pk}: {type(failure).__name__}: {failure}")
+def act_on_each(rows: Iterable[DueRow], act: Callable[[DueRow], int]) -> int:
+    """Act on every row, outside any transaction; returns the sum of what `act` returns.
+
+    For what lasts too long for `sweep`. One that fails is logged and keeps no other from it.
+    """
+    done = 0
+    for row in rows:
+        with _kept_failure(row):
+            done += act(row)
+    return done
+
+
+@contextmanager
+def _kept_failure(row: models.Model) -> Iterator[None]:
+    """Log what fails for this row, and keep it for the record of the job's run."""
+    try:
+        yield
+    except Exception as failure:
+        if connection.needs_rollback or not connection.is_usable():
+            raise  # not this row's fault: the transaction is lost, and all in it
+        name = f"{type(row).__name__} {row.pk}"
+        log.exception("due_row_failed", row=name)
+        failures = _failures.get()
+        if failures is not None:
+            failures.append(f"{name}: {type(failure).__name__}: {failure}")

@@ -13,6 +13,7 @@ from orgchart.models import Agent, Organisation
 from orgchart.policy.compiled import Policy
 from orgchart.policy.vocabulary import BOARD
 from orgchart.policy_cache import current_policy
+from toolbox.scheduler import act_on_each
 
 ORG = "company/org.yaml"
 CHAIN = "company/chain-of-command.yaml"
@@ -38,12 +39,16 @@ def write_job_file_soon(organisation: str, row: Agent) -> None:
 
 def refresh_org_files() -> int:
     """Write the files of every organisation that differ from its policy; returns how many."""
-    written = 0
-    for organisation in Organisation.objects.order_by("id"):
-        for path, text in org_files(current_policy(organisation.id)).items():
-            if _current(organisation.slug, path) != text:
-                written += write_file(organisation.slug, path, text)
-    return written
+    return act_on_each(Organisation.objects.order_by("id"), _refresh)
+
+
+def _refresh(organisation: Organisation) -> int:
+    files = org_files(current_policy(organisation.id)).items()
+    return sum(
+        write_file(organisation.slug, path, text)
+        for path, text in files
+        if _current(organisation.slug, path) != text
+    )
 
 
 _rendered: dict[int, tuple[Policy, Mapping[str, str]]] = {}

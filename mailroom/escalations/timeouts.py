@@ -18,11 +18,12 @@ from mailroom.escalations.threads import insert_in_thread, rows_of, save_step
 from mailroom.models import Escalation
 from mailroom.outgoing import outbox
 from mailroom.vocabulary import UNSETTLED, EscalationState
+from orgchart.models import Organisation
 from orgchart.policy.compiled import Agent, Policy
 from orgchart.policy.way_up import tool_to_escalate
 from orgchart.policy_cache import current_policy
 from toolbox.quoting import as_lines, one_line
-from toolbox.scheduler import sweep
+from toolbox.scheduler import act_on_each, sweep
 
 UNANSWERED = gettext_noop("%(organisation)s: an escalation has no answer")
 BEFORE_THE_CEO = 3
@@ -43,7 +44,7 @@ def sweep_due(now: datetime) -> int:
     return (
         sum(timed_out)
         + sweep(_left_behind(), lambda first: _notify_ceo_of_leaver(first, now))
-        + sweep(_missing_notices(now), lambda first: _notify_board_late(first, now))
+        + _send_missing_notices(now)
     )
 
 
@@ -64,14 +65,19 @@ def _notify_ceo_of_leaver(first: Escalation, now: datetime) -> None:
         _notify_above(row, first, policy, now)
 
 
-def _missing_notices(now: datetime) -> QuerySet[Escalation]:
-    """Unanswered threads that the Board got no notice of, where there is a channel now."""
+def _send_missing_notices(now: datetime) -> int:
+    """Tell the Board of unanswered threads that it got no notice of, where it has a channel now."""
     rows = Escalation.objects.filter(
         first=None, state__in=UNSETTLED, board_waits_since__lt=now
     ).order_by("id")
-    waiting = rows.order_by().values_list("organisation_id", flat=True).distinct()
-    reachable = [each for each in waiting if outbox.channels_of(current_policy(each))]
-    return rows.filter(organisation_id__in=reachable)
+
+    def of(organisation: Organisation) -> int:
+        if not outbox.channels_of(current_policy(organisation.id)):
+            return 0
+        missing = rows.filter(organisation=organisation)
+        return sweep(missing, lambda first: _notify_board_late(first, now))
+
+    return act_on_each(Organisation.objects.filter(id__in=rows.values("organisation_id")), of)
 
 
 def _notify_board_late(first: Escalation, now: datetime) -> None:

@@ -31,6 +31,7 @@ from mailroom.outgoing import webhook
 from mailroom.vocabulary import NoticeState
 from orgchart.policy.compiled import Policy
 from orgchart.policy_cache import current_policy
+from toolbox.scheduler import act_on_each
 
 log = structlog.get_logger(__name__)
 
@@ -116,9 +117,7 @@ def send_due(now: datetime) -> int:
         return now + timedelta(seconds=time.monotonic() - begun)
 
     while claimed := _claim(by_now()):
-        for row in claimed:
-            _send(row, by_now())
-            sent += 1
+        sent += act_on_each(claimed, lambda row: _send(row, by_now()))
         if time.monotonic() - begun > BUDGET:
             break
     return sent
@@ -145,8 +144,8 @@ def _claim(now: datetime) -> list[OutgoingNotice]:
     return rows
 
 
-def _send(row: OutgoingNotice, now: datetime) -> None:
-    """Make one attempt and save its end, unless another sender has claimed the notice since."""
+def _send(row: OutgoingNotice, now: datetime) -> bool:
+    """Make one attempt and save its end; False where another sender has taken it over since."""
     problem = _attempt(row)
     if not problem:
         row.mark_sent(at=now)
@@ -157,10 +156,9 @@ def _send(row: OutgoingNotice, now: datetime) -> None:
     row.last_problem = problem
     system = System(name="notices", organisation_id=row.organisation_id)
     if row.state == NoticeState.PENDING:
-        swap(_change(row))
-    else:
-        details = {"channel": row.channel, "attempts": row.attempts}
-        _save_step(row, NoticeState.PENDING, system, problem, now, details)
+        return swap(_change(row))
+    details = {"channel": row.channel, "attempts": row.attempts}
+    return _save_step(row, NoticeState.PENDING, system, problem, now, details)
 
 
 def _attempt(row: OutgoingNotice) -> str:

@@ -21,6 +21,7 @@ from core.machines import Swap, swap
 from ledger.services import record
 from ledger.sql import event_cte
 from toolbox.caller import Caller
+from toolbox.scheduler import act_on_each
 from workspace.builds import containers, rules
 from workspace.builds.containers import DeploymentOutcome
 from workspace.builds.engine import EngineRefused, EngineUnavailable, opened
@@ -35,7 +36,6 @@ log = structlog.get_logger(__name__)
 LONGEST = 60.0
 """Seconds that the engine has for a deployment."""
 SETTLED_AFTER = timedelta(seconds=LONGEST + 60)
-AT_ONCE = 20
 ACTIONS = {
     DeploymentState.SUCCEEDED: Action.DEPLOYMENT_SUCCEEDED,
     DeploymentState.FAILED: Action.DEPLOYMENT_FAILED,
@@ -205,11 +205,12 @@ def settle_interrupted(now: datetime) -> int:
     The engine is asked outside any transaction. Concurrent runs are harmless.
     """
     due = Deployment.objects.filter(state=DeploymentState.STARTED, due_at__lte=now)
-    return sum(
-        settle(row, find_outcome(row), by=System(name="builds", organisation_id=organisation))
-        for row in due.order_by("due_at")[:AT_ONCE]
-        for organisation in [row.organisation_id]
-    )
+    return act_on_each(due.order_by("due_at"), _settle_interrupted)
+
+
+def _settle_interrupted(row: Deployment) -> bool:
+    system = System(name="builds", organisation_id=row.organisation_id)
+    return settle(row, find_outcome(row), by=system)
 
 
 def find_outcome(row: Deployment) -> DeploymentOutcome:

@@ -4,20 +4,17 @@ from __future__ import annotations
 
 from datetime import datetime, timedelta
 
-import structlog
 from django.db import transaction
 
 from contracts.vocabulary import FINAL_STATES
 from orgchart.models import Organisation
+from toolbox.scheduler import act_on_each
 from workspace.git import importing
 from workspace.git.models import Draft, Repository
 from workspace.git.repositories import bare_of, drafts_of
-from workspace.git.running import GitFailed
 
 KEPT = timedelta(days=14)
 """How long what nothing names is kept: a commit under way is not named yet."""
-
-log = structlog.get_logger(__name__)
 
 
 def collect_garbage(now: datetime) -> int:
@@ -25,20 +22,17 @@ def collect_garbage(now: datetime) -> int:
 
     The draft in an agent's work tree stays: git compares the files with it.
     """
-    forgotten = 0
-    for repository in Repository.objects.select_related("organisation"):
-        organisation = repository.organisation
-        try:
-            importing.remove_old(bare_of(organisation).folder)
-            forgotten += _forget(organisation, now)
-            merging = Draft.objects.filter(agent__organisation=organisation).exclude(merged_tree="")
-            prune = "--no-prune" if merging.exists() else f"--prune={KEPT.days}.days.ago"
-            drafts_of(organisation).run("gc", "--quiet", prune)
-            bare_of(organisation).run("gc", "--quiet", "--no-prune")
-        except (GitFailed, OSError) as problem:
-            log.warning(
-                "repository_not_packed", organisation=organisation.slug, problem=str(problem)
-            )
+    repositories = Repository.objects.select_related("organisation")
+    return act_on_each(repositories, lambda row: _collect(row.organisation, now))
+
+
+def _collect(organisation: Organisation, now: datetime) -> int:
+    importing.remove_old(bare_of(organisation).folder)
+    forgotten = _forget(organisation, now)
+    merging = Draft.objects.filter(agent__organisation=organisation).exclude(merged_tree="")
+    prune = "--no-prune" if merging.exists() else f"--prune={KEPT.days}.days.ago"
+    drafts_of(organisation).run("gc", "--quiet", prune)
+    bare_of(organisation).run("gc", "--quiet", "--no-prune")
     return forgotten
 
 

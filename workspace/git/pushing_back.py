@@ -14,6 +14,7 @@ from core.decision import Code, Denied, refuse
 from core.permissions import Deed, require_deed
 from ledger.services import record
 from orgchart.organisation_settings import merged
+from toolbox.scheduler import act_on_each
 from workspace.git.foreign_repository import environment_for, other_side
 from workspace.git.importing import IMPORT_SECONDS
 from workspace.git.models import MoveKind, Repository
@@ -97,21 +98,24 @@ def push_back_due(now: datetime) -> int:
 
     A repository that cannot be read or pushed keeps no other from it.
     """
-    pushed = 0
     imported = Repository.objects.exclude(source="").select_related("organisation")
-    for repository in imported.filter(moves__kind=MoveKind.MERGE).distinct():
-        if merged(repository.organisation.settings)["repository_push"] != AFTER_MERGE:
-            continue
-        if repository.branches.filter(name=repository.main, commit=repository.pushed_back).exists():
-            continue
-        caller = System(name="git", organisation_id=repository.organisation_id)
-        try:
-            push_back(repository_id=repository.id, reason=AFTER_MERGE, caller=caller, now=now)
-            pushed += 1
-        except (Denied, GitFailed) as problem:
-            log.warning(
-                "repository_not_pushed_back",
-                organisation=repository.organisation.slug,
-                problem=str(problem),
-            )
-    return pushed
+    merged_into = imported.filter(moves__kind=MoveKind.MERGE).distinct()
+    return act_on_each(merged_into, lambda row: _push_back_if_due(row, now))
+
+
+def _push_back_if_due(repository: Repository, now: datetime) -> bool:
+    if merged(repository.organisation.settings)["repository_push"] != AFTER_MERGE:
+        return False
+    if repository.branches.filter(name=repository.main, commit=repository.pushed_back).exists():
+        return False
+    caller = System(name="git", organisation_id=repository.organisation_id)
+    try:
+        push_back(repository_id=repository.id, reason=AFTER_MERGE, caller=caller, now=now)
+    except (Denied, GitFailed) as problem:
+        log.warning(
+            "repository_not_pushed_back",
+            organisation=repository.organisation.slug,
+            problem=str(problem),
+        )
+        return False
+    return True
