@@ -67,7 +67,7 @@ def _show_notice(row: OutgoingNotice) -> Waiting:
     return Waiting(
         title=str(row.payload["data"]["subject"]),
         asked_by=gettext("%(channel)s to %(target)s")
-        % {"channel": row.get_channel_display(), "target": row.target},
+        % {"channel": row.get_channel_display(), "target": row.place},
         since=row.settled_at or row.created_at,
         organisation=row.organisation.name,
         detail=row.last_problem[:120],

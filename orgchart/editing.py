@@ -22,7 +22,7 @@ from orgchart.models import (
     Role,
     ToolOverride,
 )
-from orgchart.organisation_settings import merged
+from orgchart.organisation_settings import merged, public
 from orgchart.policy.hiring import no_active_superior
 from orgchart.services import ChangeRequest, PolicyChange, change_policy
 from orgchart.settings_rights import require_settings
@@ -164,13 +164,18 @@ def delete_row(
 
 
 def changed_values(row: models.Model, names: Sequence[str]) -> list[tuple[str, Any, Any]]:
-    """The (name, stored value, new value) of a row's named columns that differ from the table."""
+    """The (name, stored value, new value) of a row's named columns that differ from the table.
+
+    They are kept and shown: of settings only what everybody may read.
+    """
     stored = _rows(row).filter(pk=row.pk).first() if row.pk else None
     found = []
     for name in names:
         before = getattr(stored, name) if stored else None
         after = getattr(row, name)
         if before != after:
+            if isinstance(row, Organisation) and name == "settings":
+                before, after = public(before or {}), public(after)
             found.append((name, before, after))
     return found
 

@@ -230,6 +230,14 @@ def merged(stored: Mapping[str, Any]) -> dict[str, Any]:
     return values
 
 
+def public(values: Mapping[str, Any]) -> dict[str, Any]:
+    """The values as those read them who may not change them (Spec: people 61)."""
+    return {
+        name: setting_parsers.without_path(value) if name == "board_webhook" else value
+        for name, value in values.items()
+    }
+
+
 def quota_of(values: Mapping[str, Any], name: str) -> int:
     """What a quota allows under these settings: its own value, or the installation's limit.
 

@@ -21,7 +21,7 @@ from ledger.services import record
 from orgchart.compiling import compile_policy
 from orgchart.keys import revoke_outgrown_keys
 from orgchart.models import Organisation
-from orgchart.organisation_settings import checked
+from orgchart.organisation_settings import checked, public
 from orgchart.policy import difference, invariants
 from orgchart.policy.compiled import Policy
 from orgchart.policy.difference import Difference
@@ -291,7 +291,7 @@ def set_settings(
             action=Action.ORGANISATION_SETTINGS_CHANGED,
             now=now,
             expected_version=expected_version,
-            reason=", ".join(f"{name}={value}" for name, value in valid.items()),
+            reason=", ".join(f"{name}={value}" for name, value in public(valid).items()),
         )
         take_effect()
     return change

@@ -109,7 +109,7 @@ def _line(value: Any) -> str:
 
 
 def url(value: Any) -> str:
-    """An address of the web, or none: everybody who sees the organisation reads it."""
+    """An address of the web, or none. Who sees the organisation reads its host."""
     text = _line(value)
     try:
         parts = urlsplit(text)
@@ -120,6 +120,13 @@ def url(value: Any) -> str:
     if text and not whole:
         raise BadSetting("must be an http or https address without a password, or empty")
     return text
+
+
+def without_path(address: str) -> str:
+    """An address as people read it who may not change it: its path may be a secret."""
+    parts = urlsplit(address)
+    origin = f"{parts.scheme}://{parts.netloc}"
+    return address if address.removeprefix(origin) in ("", "/") else f"{origin}/…"
 
 
 def repository(value: Any) -> str:

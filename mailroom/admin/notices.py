@@ -35,7 +35,7 @@ RESEND = Act(
     possible=lambda row: row.state == NoticeState.DEAD,
     facts=lambda row: [
         (gettext("Channel"), row.get_channel_display()),
-        (pgettext("recipient", "To"), row.target),
+        (pgettext("recipient", "To"), row.place),
         (gettext("Attempts"), str(row.attempts)),
         (gettext("Last problem"), row.last_problem or gettext("none")),
     ],
@@ -66,7 +66,7 @@ class OutgoingNoticeAdmin(ActingAdmin):
     fields = (
         "organisation",
         "channel",
-        "target",
+        "place",
         "event_id",
         "state",
         "attempts",
@@ -80,6 +80,8 @@ class OutgoingNoticeAdmin(ActingAdmin):
     payload_text = computed_column(
         _("payload"), lambda row: block(json.dumps(row.payload, indent=2, ensure_ascii=False))
     )
+
+    place = computed_column(_("target"), lambda row: row.place)
 
     about = computed_column(_("about"), lambda row: text(str(row.payload["data"]["subject"]), 60))
 

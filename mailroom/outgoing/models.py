@@ -10,6 +10,7 @@ from django.db.models import Q
 from core.closed_sets import one_of
 from mailroom.vocabulary import NOTICE_MACHINE, NoticeState
 from orgchart.models import Organisation
+from orgchart.setting_parsers import without_path
 
 
 class OutgoingNotice(models.Model):
@@ -43,6 +44,11 @@ class OutgoingNotice(models.Model):
 
     def __str__(self) -> str:
         return f"{self.get_channel_display()} {self.event_id}"
+
+    @property
+    def place(self) -> str:
+        """Where it goes, as everybody may read it (Spec: people 61)."""
+        return without_path(self.target) if self.channel == "webhook" else self.target
 
     @NOTICE_MACHINE.step("mark_sent", state)
     def mark_sent(self, *, at: datetime) -> None:

@@ -17,7 +17,9 @@ from core.admin.base import chips, choice_column, column, computed_column, liste
 from core.admin.happened import modes_shown
 from core.hooks import Hook
 from core.labels import Text
+from core.permissions import Deed
 from orgchart.admin.editing import EditAdmin
+from orgchart.admin.fields import PolicyForm
 from orgchart.admin.forms import AliasForm, GroupForm, RoleEditForm
 from orgchart.admin.pausing import RESTART, STOP, own_pause
 from orgchart.admin.preview import RowChange
@@ -28,7 +30,7 @@ from orgchart.admin.settings_form import (
     setting_in_words,
 )
 from orgchart.models import Alias, Group, Organisation, Role
-from orgchart.organisation_settings import SETTINGS, merged
+from orgchart.organisation_settings import SETTINGS, merged, public
 from orgchart.second_person.edits import Edit, replacing_leader
 
 WHY = (_("This change"), {"fields": ("reason", "seen_version")})
@@ -70,6 +72,12 @@ class OrganisationAdmin(EditAdmin):
         ),
     )
 
+    def get_form(self, *args: Any, **kwargs: Any) -> type[PolicyForm]:
+        """Secrets are in the form of those who may change them alone (Spec: people 61)."""
+        may_set = args[0].user.has_perm(Deed.SET_BOARD_SETTINGS.permission)
+        form = super().get_form(*args, **kwargs)
+        return type(form.__name__, (form,), {"shows_secrets": may_set})
+
     def get_queryset(self, request: HttpRequest) -> QuerySet[Organisation]:
         """With the number of active agents, in one query."""
         rows: QuerySet[Organisation] = super().get_queryset(request)
@@ -101,7 +109,7 @@ class OrganisationAdmin(EditAdmin):
                 '<dt>{}</dt><dd>{} <code class="nx-code">{}</code></dd>',
                 (
                     (gettext(SETTINGS[name].label), setting_in_words(name, value), name)
-                    for name, value in merged(row.settings).items()
+                    for name, value in public(merged(row.settings)).items()
                 ),
             ),
         )

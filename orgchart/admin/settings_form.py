@@ -21,7 +21,7 @@ from core.admin.happened import modes_shown
 from core.admin.measures import duration, size
 from core.admin.refused import said
 from orgchart.admin.fields import PolicyForm
-from orgchart.organisation_settings import SETTINGS, checked, merged, quota_of
+from orgchart.organisation_settings import SETTINGS, checked, merged, public, quota_of
 from orgchart.setting_parsers import BadSetting
 
 BOARD_ONLY = _("Only the Board changes this.")
@@ -30,9 +30,13 @@ BOARD_ONLY = _("Only the Board changes this.")
 class OrganisationForm(PolicyForm):
     """Name, description and settings; a change of settings is a change of policy like any other."""
 
+    shows_secrets = False
+
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         values = merged(self.instance.settings)
+        if not self.shows_secrets:
+            values = public(values)
         for name, value in values.items():
             field = self.fields[setting_field(name)]
             field.initial = ", ".join(value) if isinstance(value, list) else value
@@ -53,6 +57,8 @@ class OrganisationForm(PolicyForm):
         now, wanted = merged(self.instance.settings), {}
         for name in SETTINGS:
             given = data.get(setting_field(name))
+            if given == public(now)[name]:
+                continue  # as it was shown
             try:
                 value = checked({name: "" if given is None else given})[name]
             except BadSetting as problem:
