@@ -4,7 +4,7 @@ import logging
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from hashlib import sha256
 from typing import Any, NamedTuple
 
@@ -153,10 +153,11 @@ class Backlog:
 
 def read_backlog(*, now: datetime) -> Backlog | None:
     """Return what waits longest for its seal; None where everything is sealed."""
+    late = now - timedelta(seconds=LATEST)
     with connection.cursor() as cursor:
         oldest: tuple[int, datetime] | None = None
         for era in read_eras(cursor):
-            cursor.execute(OLDEST, {"era": era.era, "hi": era.sealed})
+            cursor.execute(OLDEST, {"era": era.era, "hi": era.sealed, "late": late})
             row = cursor.fetchone()
             if row and (oldest is None or row[1] < oldest[1]):
                 oldest = row
@@ -192,11 +193,15 @@ FROM eras WHERE era IS NOT NULL ORDER BY era = (pg_control_system()).system_iden
 """
 # One transaction more than fits is looked for; it is where the batch is cut.
 # Some events have the time of a machine whose clock may be ahead; most have the database's.
+# So behind any number of events that seem young, one that is late is looked for.
 OLDEST = """
 SELECT seq, at FROM (
-    SELECT seq, at FROM ledger_event WHERE era = %(era)s AND xid >= %(hi)s
-    ORDER BY xid, seq LIMIT 200
-) AS first ORDER BY at, seq LIMIT 1
+    (SELECT seq, at FROM ledger_event WHERE era = %(era)s AND xid >= %(hi)s
+     ORDER BY xid, seq LIMIT 200)
+    UNION ALL
+    (SELECT seq, at FROM ledger_event WHERE era = %(era)s AND xid >= %(hi)s AND at < %(late)s
+     ORDER BY xid, seq LIMIT 1)
+) AS found ORDER BY at, seq LIMIT 1
 """
 # Another role's transactions show their process only; that is enough to find and end them.
 HOLDER = """

@@ -286,13 +286,14 @@ class TestVerifyOfSeals:
         seal_until_covered([seq])
         assert verify().finding is None
 
-    def test_finds_it_behind_one_of_a_machine_whose_clock_is_ahead(self, sealed):
+    @pytest.mark.parametrize("count", [1, 201])
+    def test_finds_it_behind_those_of_a_machine_whose_clock_is_ahead(self, sealed, count):
         with own_connection() as other:
             other.execute("SELECT pg_current_xact_id()")
-            ahead = record(at=NOW + timedelta(days=1))
+            ahead = [record(at=NOW + timedelta(days=1)) for _ in range(count)]
             seq = record(at=NOW - timedelta(seconds=61))
             assert (verify().finding.fault, verify().finding.seq) == (SealFault.EVENT_UNSEALED, seq)
-        seal_until_covered([ahead, seq])
+        seal_until_covered([*ahead, seq])
 
     def test_lets_a_fresh_event_wait(self, sealed):
         record(at=NOW - timedelta(seconds=59))
