@@ -18,6 +18,8 @@ TECH_REPORTS = f"{REPORTS}{TECH}/"
 PRDS = "docs/prd/"
 READ_CODE = frozenset({"read_file", "read_code"})
 """The tools that read code."""
+MOST_FOR_BOARD = 30
+"""Notes of one agent for the Board in an hour."""
 NO_DEPARTMENT = "general"
 SLUG_BYTES = 80
 NAMELESS = "untitled"
@@ -165,13 +167,21 @@ def has_members_below(reader: Agent, department: str, policy: Policy) -> bool:
     )
 
 
-def can_mark_for_board(agent: Agent) -> Decision:
+def can_mark_for_board(agent: Agent, in_last_hour: int) -> Decision:
     """Only the top agent writes for the Board: an escalation goes step by step.
 
-    Spec: escalation 6.
+    Each such note is an e-mail to a person. Spec: escalation 6, escalation 19.
     """
     if agent.superior == BOARD:
-        return Allow("the top agent's notes go to the Board (spec: escalation 5)")
+        if in_last_hour < MOST_FOR_BOARD:
+            return Allow("the top agent's notes go to the Board (spec: escalation 5)")
+        return deny(
+            Code.RATE_LIMITED,
+            f"{agent.handle} has written {MOST_FOR_BOARD} notes for the Board within an hour",
+            "put what else there is into one note, and write it in an hour",
+            rule="notes for the Board are few enough to be read (spec: escalation 19)",
+            retry_after=3600,
+        )
     return deny(
         Code.LEVEL_DENIED,
         f"{agent.handle} reports to {agent.superior}: its notes are not for the Board",

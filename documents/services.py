@@ -40,10 +40,17 @@ def write_note(
 
     Spec: files 12.
 
-    Raises Denied: LEVEL_DENIED for another agent's mark, SCOPE_DENIED outside the write scope.
+    Raises Denied: LEVEL_DENIED for another agent's mark, RATE_LIMITED for too many within an hour,
+    SCOPE_DENIED outside the write scope.
     """
     if for_board:
-        caller.require(rules.can_mark_for_board(caller.agent))
+        mine = Document.objects.filter(
+            organisation_id=caller.organisation_id,
+            author_id=caller.agent.id,
+            for_board=True,
+            created_at__gt=now - timedelta(hours=1),
+        )
+        caller.require(rules.can_mark_for_board(caller.agent, mine.count()))
     draft = DocumentDraft(
         kind=DocumentKind.NOTE,
         folder=rules.notes_folder(caller.agent),

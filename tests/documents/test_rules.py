@@ -132,7 +132,7 @@ class TestDepartment:
 class TestMarkForBoard:
     def test_is_the_top_agents_alone(self, nexus):
         for agent in nexus.agents.values():
-            decision = rules.can_mark_for_board(agent)
+            decision = rules.can_mark_for_board(agent, 0)
             if agent.handle == "ceo":
                 assert isinstance(decision, Allow)
             else:

@@ -10,7 +10,7 @@ from django.db import IntegrityError, connection, connections, transaction
 
 from core import paging
 from core.decision import Code, Denied
-from documents import files, services
+from documents import files, rules, services
 from documents.models import Document, DocumentKind
 from documents.reports import ReportFilter, read_report, read_reports
 from documents.rules import department_to_file_in
@@ -81,6 +81,18 @@ class TestWriteNote:
         assert answer["for_board"] is True
         assert Document.objects.get().for_board
         assert Event.objects.get(action="note.written").details["for_board"] is True
+
+    def test_for_the_board_are_few_enough_to_be_read(self, nexus):
+        """Spec: escalation 19: each is an e-mail to a person."""
+        ceo = caller_of(nexus, "ceo")
+        for minute in range(rules.MOST_FOR_BOARD):
+            note(ceo, for_board=True, now=NOW + timedelta(minutes=minute))
+        with pytest.raises(Denied) as refused:
+            note(ceo, for_board=True, now=NOW + timedelta(minutes=59))
+        assert refused.value.deny.code is Code.RATE_LIMITED
+        assert Document.objects.count() == rules.MOST_FOR_BOARD
+        note(ceo, now=NOW + timedelta(minutes=59))
+        note(ceo, for_board=True, now=NOW + timedelta(minutes=60))
 
     @pytest.mark.parametrize("handle", ["it_manager", "hr_manager", "product_manager"])
     def test_refuses_the_mark_of_anybody_else(self, nexus, handle):
