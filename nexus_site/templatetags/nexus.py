@@ -10,13 +10,15 @@ from django.utils.html import format_html, json_script
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext
 
+from core.admin import refused as refusals
 from core.admin.actors import actor_shown
 from core.admin.happened import happened
 from core.admin.measures import duration
-from core.admin.refused import coded, meaning_of, reason_of, refused, said
+from core.admin.refused import coded, meaning_of, refused, said
 from core.detail_words import MODES
 from core.wording import Part
 from governance.cases.wording import case_words
+from ledger.models import Event
 from nexus_site.console.empty_lists import WHEN_EMPTY
 from nexus_site.console.saved_filters import filters_in
 from nexus_site.languages.scripts import translated_texts
@@ -57,7 +59,13 @@ register.filter("coded", coded)
 register.filter("duration", lambda seconds: duration(round(seconds)))
 register.filter("happened", happened)
 register.filter("said", said)
-register.filter("reason_of", reason_of)
+
+
+@register.simple_tag(takes_context=True)
+def reason_of(context: dict[str, Any], event: Event) -> SafeString | str:
+    """Why something happened; '' for who may not read what agents write (Spec: people 52)."""
+    may_read = context["request"].user.has_perm("ledger.view_event")
+    return refusals.reason_of(event) if may_read or not event.actor.startswith("agent:") else ""
 
 
 @register.filter

@@ -1,5 +1,5 @@
 """People sign in as the tests of the admin have it."""
 
-from tests.admin.conftest import groups, sign_in
+from tests.admin.conftest import company, groups, sign_in
 
-__all__ = ["groups", "sign_in"]
+__all__ = ["company", "groups", "sign_in"]

@@ -11,17 +11,15 @@ from django.utils import timezone
 
 from core.permissions import PeopleGroup
 from ledger.sealer import seal_events
-from orgchart.models import Agent, ContactRule, Organisation, Role
+from orgchart.models import ContactRule
 from tests.admin.english import english_on, known_texts
-from tests.admin.places import change_page, edit_page, list_page, page_of
+from tests.admin.places import addresses_of, addresses_of_the_site, change_page
 from tests.browser.day import day_of
 from tests.browser.task_week import work
 from tests.company import load_company
 from tests.governance.cases.world import Play
 
 CHINESE = {"HTTP_ACCEPT_LANGUAGE": "zh-CN,zh;q=0.9"}
-ROWS = 3
-"""Rows of each table that are opened."""
 
 
 @pytest.fixture
@@ -43,11 +41,11 @@ def everything(company):
 def test_tables_show_no_english(board, everything):
     models = [m for room in settings.ROOMS for m in apps.get_app_config(room).get_models()]
     shown = [m for m in [*models, User, Group] if m in admin.site._registry]
-    assert_chinese(board, chain.from_iterable(_of_table(model) for model in shown))
+    assert_chinese(board, chain.from_iterable(addresses_of(model) for model in shown))
 
 
 def test_other_pages_show_no_english(board, everything):
-    assert_chinese(board, _of_the_site())
+    assert_chinese(board, addresses_of_the_site())
 
 
 def test_previews_of_changes_show_no_english(board, company):
@@ -89,54 +87,3 @@ def assert_chinese(client, addresses):
             left += [f"{address}: {text[:200]}" for text in english_on(html, known)]
     assert opened
     assert not left, "\n".join(left)
-
-
-def _of_table(model):
-    page = admin.site._registry[model]
-    yield list_page(model)
-    yield f"{list_page(model)}add/"
-    yield f"{list_page(model)}export/"
-    for row in model._default_manager.order_by("-pk")[:ROWS]:
-        yield change_page(row)
-        if model is Agent:
-            yield edit_page(row)
-        yield page_of(row, "delete")
-        yield page_of(row, "history")
-        for act in getattr(page, "all_acts", list)():
-            yield f"{change_page(row).removesuffix('change/')}{act.name}/"
-
-
-def _of_the_site():
-    nexus = Organisation.objects.get(slug="nexus").id
-    team = Organisation.objects.get(slug="dev-team").id
-    role = Role.objects.get(name="backend_worker", organisation=nexus).id
-    worker = Agent.objects.get(handle="backend_worker", organisation=nexus).id
-    boss = Agent.objects.get(handle="it_manager", organisation=nexus).id
-    hire = f"/admin/orgchart/agent/add/?organisation={nexus}"
-    asked = f"/admin/explain/?organisation={nexus}&agent=backend_worker"
-    return [
-        "/admin/",
-        f"/admin/company/?organisation={nexus}",
-        f"/admin/matrix/?organisation={nexus}",
-        f"/admin/matrix/?organisation={nexus}&of=agents&from=it_manager&to=hr_manager",
-        "/admin/explain/",
-        f"{asked}&ask=mail&recipient=ceo&type=info&contract=",
-        f"{asked}&ask=mail&recipient=it_manager&type=info&contract=",
-        f"{asked}&ask=tool&tool=send_mail&mode=chat_safe",
-        "/admin/feed/",
-        "/admin/confirmation-codes/",
-        "/admin/password_change/",
-        "/admin/search/?s=mail",
-        "/admin/search/?s=MODE",
-        f"/admin/tasks/task/board/?organisation={team}",
-        f"/admin/tasks/task/measures/?organisation={team}",
-        "/admin/ledger/event/verify/",
-        "/admin/ledger/event/?q=today",
-        "/admin/governance/case/open/",
-        "/admin/contracts/contract/issue/",
-        f"/admin/contracts/contract/issue/?organisation={nexus}",
-        hire,
-        f"{hire}&role={role}",
-        f"{hire}&role={role}&reports_to={boss}",
-        f"/admin/orgchart/agent/{worker}/move/",
-    ]
