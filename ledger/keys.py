@@ -115,11 +115,11 @@ def known_head() -> Seen | None:
     Raises KeyMissing where the file is broken: what it said decides whether the chain was cut.
     """
     path = folder() / HEAD
-    try:
-        head = json.loads(path.read_text("ascii"))
-        return int(head["number"]), str(head["digest"])
-    except FileNotFoundError:
+    if not path.exists():
         return None
+    try:
+        head = json.loads(path.read_text("ascii") if path.is_file() else "")
+        return int(head["number"]), str(head["digest"])
     except (ValueError, KeyError, TypeError):
         raise KeyMissing(
             f"{path} does not name a seal: put it back, or move it away and accept the chain with "

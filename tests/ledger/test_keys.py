@@ -1,6 +1,7 @@
 """Keys: made once, kept close, read in the forms people have them."""
 
 import base64
+import os
 import stat
 from concurrent.futures import ThreadPoolExecutor
 
@@ -133,5 +134,13 @@ class TestHead:
     def test_is_a_problem_with_a_way_out_where_the_file_is_broken(self, ledger_dir, broken):
         ledger_dir.mkdir(exist_ok=True)
         (ledger_dir / keys.HEAD).write_text(broken, "latin-1")
+        with pytest.raises(keys.KeyMissing, match="ledger adopt"):
+            keys.known_head()
+
+    @pytest.mark.parametrize("place", [os.mkdir, os.mkfifo, lambda path: path.symlink_to("/dev")])
+    def test_is_the_same_problem_where_it_is_no_file(self, ledger_dir, place):
+        """A pipe would keep who reads it waiting for ever."""
+        ledger_dir.mkdir(exist_ok=True)
+        place(ledger_dir / keys.HEAD)
         with pytest.raises(keys.KeyMissing, match="ledger adopt"):
             keys.known_head()
