@@ -14,7 +14,7 @@ from cryptography.x509.oid import NameOID
 
 from mailroom.models import OutgoingNotice
 from mailroom.outgoing import outbox
-from tests.mailroom.test_outgoing_mail import AnyPort, Postbox
+from tests.mailroom.mail_server import AnyPort, Postbox
 from tests.mailroom.world import NOW, configure, notify_board
 
 DAY = dt.timedelta(days=1)
