@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 from django.db import transaction
 
 from core.actions import Action
-from core.database import insert_with_free_id, needs_transaction
+from core.database import hold_lock, insert_with_free_id, needs_transaction
 from documents import rules
 from documents.board_notes import note_for_board
 from documents.files import write_document_on_commit
@@ -43,14 +43,6 @@ def write_note(
     Raises Denied: LEVEL_DENIED for another agent's mark, RATE_LIMITED for too many within an hour,
     SCOPE_DENIED outside the write scope.
     """
-    if for_board:
-        mine = Document.objects.filter(
-            organisation_id=caller.organisation_id,
-            author_id=caller.agent.id,
-            for_board=True,
-            created_at__gt=now - timedelta(hours=1),
-        )
-        caller.require(rules.can_mark_for_board(caller.agent, mine.count()))
     draft = DocumentDraft(
         kind=DocumentKind.NOTE,
         folder=rules.notes_folder(caller.agent),
@@ -116,6 +108,8 @@ def _write_document(caller: Caller, draft: DocumentDraft, now: datetime) -> Writ
     path = draft.folder + rules.file_name(draft.title, now)
     caller.require(rules.can_write(path, caller.agent, caller.policy))
     with transaction.atomic():
+        if draft.for_board:
+            _require_place_for_board(caller, now)
         row = insert_document(caller, draft, Action(f"{draft.kind}.written"), now)
     written: WrittenDocument = {
         "document_id": str(row.id),
@@ -128,6 +122,18 @@ def _write_document(caller: Caller, draft: DocumentDraft, now: datetime) -> Writ
     if row.for_board:
         written["for_board"] = True
     return written
+
+
+def _require_place_for_board(caller: Caller, now: datetime) -> None:
+    """Until the transaction ends, no other call of the agent writes a note for the Board."""
+    hold_lock("notes for the board", caller.agent.id)
+    mine = Document.objects.filter(
+        organisation_id=caller.organisation_id,
+        author_id=caller.agent.id,
+        for_board=True,
+        created_at__gt=now - timedelta(hours=1),
+    )
+    caller.require(rules.can_mark_for_board(caller.agent, mine.count()))
 
 
 @needs_transaction

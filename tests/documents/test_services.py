@@ -18,6 +18,8 @@ from documents.rules import parse_date_range as span
 from documents.tree import SafeTree
 from ledger.models import Event
 from orgchart.policy.parties import BOARD_PARTY
+from tests.company import load_company
+from tests.concurrency import at_once
 from tests.documents.world import NOW, caller_of, found
 
 
@@ -93,6 +95,16 @@ class TestWriteNote:
         assert Document.objects.count() == rules.MOST_FOR_BOARD
         note(ceo, now=NOW + timedelta(minutes=59))
         note(ceo, for_board=True, now=NOW + timedelta(minutes=60))
+
+    @pytest.mark.django_db(transaction=True)
+    def test_for_the_board_are_as_few_where_they_are_written_at_once(self):
+        ceo = caller_of(load_company("nexus").organisation, "ceo")
+        for minute in range(rules.MOST_FOR_BOARD - 2):
+            note(ceo, for_board=True, now=NOW + timedelta(minutes=minute))
+        later = NOW + timedelta(minutes=59)
+        ends = at_once([lambda: note(ceo, for_board=True, now=later)] * 6)
+        assert ends.count(Code.RATE_LIMITED) == 4
+        assert Document.objects.count() == rules.MOST_FOR_BOARD
 
     @pytest.mark.parametrize("handle", ["it_manager", "hr_manager", "product_manager"])
     def test_refuses_the_mark_of_anybody_else(self, nexus, handle):
