@@ -120,6 +120,8 @@ def known_head() -> Seen | None:
     try:
         head = json.loads(path.read_text("ascii") if path.is_file() else "")
         return int(head["number"]), str(head["digest"])
+    except FileNotFoundError:  # forgotten a moment ago
+        return None
     except (ValueError, KeyError, TypeError):
         raise KeyMissing(
             f"{path} does not name a seal: put it back, or move it away and accept the chain with "
