@@ -71,13 +71,13 @@ def _send_missing_notices(now: datetime) -> int:
         first=None, state__in=UNSETTLED, board_waits_since__lt=now
     ).order_by("id")
 
-    def of(organisation: Organisation) -> int:
+    def send_of(organisation: Organisation) -> int:
         if not outbox.channels_of(current_policy(organisation.id)):
             return 0
         missing = rows.filter(organisation=organisation)
         return sweep(missing, lambda first: _notify_board_late(first, now))
 
-    return act_on_each(Organisation.objects.filter(id__in=rows.values("organisation_id")), of)
+    return act_on_each(Organisation.objects.filter(id__in=rows.values("organisation_id")), send_of)
 
 
 def _notify_board_late(first: Escalation, now: datetime) -> None:

@@ -21,8 +21,8 @@ from nexus_site.run import broker, worker
 from nexus_site.run.fork import fork, status_of
 from nexus_site.run.sockets import SOCKET_PATH_LIMIT
 from nexus_site.serving import health
+from tests.certificates import authority
 from tests.patience import PATIENCE, wait_until
-from tests.workspace.web.certificates import authority
 
 
 def answers(var):

@@ -254,7 +254,7 @@ class TestTheAddress:
         assert len(site.asked) == fetching.MOST_REDIRECTS + 1
 
     def test_must_hold_the_certificate_of_the_name(self, reader, monkeypatch, tmp_path):
-        from tests.workspace.web.certificates import authority
+        from tests.certificates import authority
 
         install(monkeypatch, {"pages.example": [PUBLIC], "other.example": [PUBLIC]})
         context, client = authority(tmp_path, "pages.example")
