@@ -207,7 +207,7 @@ class TestEncryption:
     )
     def test_talks_to_no_server_that_it_cannot_verify(self, site, tmp_path, query, does):
         port, did = site
-        url = f"rediss://localhost:{port}/0" + query.format(tmp_path / "site.pem")
+        url = f"rediss://localhost:{port}/0" + query.format(tmp_path / "localhost.pem")
         with (
             Connection(
                 url, ssl=broker.encryption(url), transport_options=health.BROKER_PATIENCE
