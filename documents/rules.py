@@ -178,7 +178,7 @@ def can_mark_for_board(agent: Agent, in_last_hour: int) -> Decision:
         return deny(
             Code.RATE_LIMITED,
             f"{agent.handle} has written {MOST_FOR_BOARD} notes for the Board within an hour",
-            "put what else there is into one note, and write it in an hour",
+            "wait an hour, then write everything else in one note",
             rule="notes for the Board are few enough to be read (spec: escalation 19)",
             retry_after=3600,
         )

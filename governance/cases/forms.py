@@ -67,7 +67,8 @@ class AmendTasksForm(CaseForm):
         max_length=100_000,
         widget=_area(8),
         help_text=_(
-            r"One task on each line: id | task | how it is verified. A bar of the text is \|."
+            "One task on each line: id | task | how it is verified. "
+            r"Write a bar inside a text as \|."
         ),
     )
 
@@ -80,7 +81,10 @@ class AmendTasksForm(CaseForm):
                 continue
             if len(parts) != 3 or not all(parts):
                 raise forms.ValidationError(
-                    gettext(r"Write each line as: id | task | how it is verified; a bar is \|")
+                    gettext(
+                        "Write each line as: id | task | how it is verified; "
+                        r"a bar inside a text is written \|"
+                    )
                 )
             found.append(dict(zip(("id", "task", "verify_by"), parts, strict=True)))
         return found
