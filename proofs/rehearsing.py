@@ -173,7 +173,9 @@ class RehearsedDay(CompanyMachine):
         self.changed()
 
     def deactivate(self, who, *, by):
-        """By a person of this group."""
+        """By a person of this group; who leaves has a key, and tries it later."""
+        if self.here.agent(who).active:
+            self.here.key(who)
         with suppress(Denied):
             deactivate_by_person(
                 person=self.here.person(by), agent=who, reason="R", now=self.here.now(),

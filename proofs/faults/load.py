@@ -19,8 +19,8 @@ LATE = (200, 403, 409)
 """Answers to who comes back to a task: its claim may have run out meanwhile."""
 TOO_LATE = (200, 400)
 """Answers to who is heard only after the deadline that it names."""
-TOO_MANY = (200, 429)
-"""Answers to who writes the Board a note, of which it takes 30 in an hour."""
+TO_THE_BOARD = 30
+"""Notes of an agent that the Board takes in an hour."""
 PAUSE = 0.2  # seconds of thought between two calls of one agent
 
 
@@ -160,8 +160,9 @@ def work_goes_down_and_comes_back(one: Agent) -> None:
 
 def work_of_the_ceo(one: Agent) -> None:
     """A note to the Board, which is told by webhook; then the same, one step higher, cancelled."""
-    note = {"title": mark(), "content": "We need money.", "for_board": True}
-    one.call("ceo", "write_note", TOO_MANY, **note)
+    earlier = sum(call.tool == "write_note" for call in one.all.calls)
+    note = {"title": mark(), "content": "We need money.", "for_board": earlier < TO_THE_BOARD}
+    one.call("ceo", "write_note", **note)
     terms = {"to": "it_manager", "title": mark(), "body": "More.", "deadline": soon()}
     issued = one.call("ceo", "generate_contract", TOO_LATE, **terms)
     if not issued:
