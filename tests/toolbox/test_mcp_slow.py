@@ -13,7 +13,7 @@ from orgchart.pauses.services import pause_agent
 from tests.loops import run as run_loop
 from toolbox.faces import mcp
 from toolbox.faces.bodies import STRANGER_BODY
-from toolbox.faces.threads import in_thread
+from toolbox.faces.threads import THREADS, in_thread
 
 BEFORE, NEWEST = "2025-11-25", "2026-07-28"
 SENDERS = {BEFORE: "backend_worker", NEWEST: "devops_worker"}
@@ -119,3 +119,22 @@ def test_past_the_limit_is_refused_as_too_large(company, settings, revision):
     settings.NEXUS_MAX_BODY = 100
     status, text = answered(company.key("qa_worker"), revision, message(revision))
     assert (status, json.loads(text)["error_code"]) == (413, "TOO_LARGE")
+
+
+def test_a_plain_call_takes_a_thread_once(company, monkeypatch):
+    """Its caller is proven, its message read and its tool called by one thread, which costs time
+    and a connection of the pool each time.
+    """
+    taken = []
+    submit = THREADS.submit
+
+    def counted(work):
+        taken.append(work)
+        return submit(work)
+
+    key = company.key("qa_worker")
+    monkeypatch.setattr(THREADS, "submit", counted)
+    _, text = answered(key, BEFORE, message(BEFORE))
+    assert "delivered" in text
+    # The first was `meanwhile`, before the message came.
+    assert len(taken) == 2

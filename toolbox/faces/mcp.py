@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import uuid
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
@@ -19,7 +20,6 @@ from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from mcp.shared.inbound import MCP_PROTOCOL_VERSION_HEADER
 from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
 from pydantic_core import to_json
-from starlette.responses import Response
 
 from core.decision import Denied
 from core.strictjson import read_object
@@ -32,8 +32,8 @@ from toolbox.faces.bodies import TOO_LARGE_OF_A_STRANGER, BodyTooLarge, Disconne
 from toolbox.faces.exports import listing
 from toolbox.faces.hosts import header_of
 from toolbox.faces.long_poll import poll, seconds_to_wait
-from toolbox.faces.mcp_calls import PlainCall, read_plain_call, require_id, write_result
-from toolbox.faces.threads import credentials_of, in_thread, prove_caller, send_denial
+from toolbox.faces.mcp_calls import read_plain_call, require_id, write_result
+from toolbox.faces.threads import Credentials, credentials_of, in_thread, send_denial, send_json
 from toolbox.faults import fault_of
 from toolbox.gate import require_size
 from toolbox.registry import REGISTRY
@@ -191,79 +191,75 @@ async def lifespan() -> AsyncIterator[None]:
 
 
 async def application(scope: Message, receive: Any, send: Any) -> None:
-    """Prove the caller once for the request, then let the protocol's manager answer it.
+    """Prove the caller once for the request, then answer it, or let the protocol's manager do so.
 
     A message is read before: its client may send it slowly, and a right that ends meanwhile is gone
     (Spec: organisation 25).
     """
-    posted = scope["method"] == "POST"
-    body = await _read(scope, receive, send) if posted else b""
-    if body is None:
-        return
-    proven = await prove_caller(scope, send)
-    if proven is None:
-        return
-    caller, credentials = replace(proven[0], face=Face.MCP), proven[1]
-    is_old = _begins_with_a_handshake(scope)
+    credentials = credentials_of(scope, uuid.uuid4().hex)
     try:
-        if scope["method"] == "GET" and is_old:
-            watcher = tool_list_changes.ToolListWatcher(caller, credentials)
-            await tool_list_changes.serve_stream(scope, receive, send, watcher=watcher)
-            return
+        if scope["method"] == "POST":
+            body = await _read(receive, credentials["authorization"])
+            found = await in_thread(lambda: _prove_and_answer(scope, credentials, body))
+            if isinstance(found, bytes):
+                await send_json(found, send)
+                return
+            caller, receive = found, _once_more(body, receive)
+        else:
+            caller = await in_thread(lambda: _prove(credentials))
+            if scope["method"] == "GET" and _begins_with_a_handshake(scope):
+                watcher = tool_list_changes.ToolListWatcher(caller, credentials)
+                await tool_list_changes.serve_stream(scope, receive, send, watcher=watcher)
+                return
+    except Disconnected:
+        return
     except Denied as refusal:
         await send_denial(refusal.deny, send)
         return
-    if posted:
-        try:
-            require_size(len(body), settings.NEXUS_MAX_BODY)
-            message = read_object(body)  # strictly, before anything of the protocol is built
-            require_id(message)
-        except Denied as refusal:
-            await _refuse(caller, refusal, send)
-            return
-        plain = read_plain_call(dict(scope["headers"]), message) if is_old else None
-        if plain is not None:
-            await _answer_plainly(caller, plain, scope, send)
-            return
-        receive = _once_more(body, receive)
     manager = _running
     if manager is None:
         raise RuntimeError("the MCP face is used outside of its lifespan")
     await manager.handle_request({**scope, CALLER: caller, CREDENTIALS: credentials}, receive, send)
 
 
-async def _read(scope: Message, receive: Any, send: Any) -> bytes | None:
-    """The message; None if the client left, or was refused. Of a too long one, the beginning."""
-    authorization = credentials_of(scope, "")["authorization"]
+async def _read(receive: Any, authorization: str) -> bytes:
+    """The message; of a too long one, the beginning. Raises Disconnected, Denied TOO_LARGE."""
 
     async def is_known() -> bool:
         return await in_thread(lambda: is_valid_key(authorization))
 
     try:
         return await read_body(receive, limit=settings.NEXUS_MAX_BODY, is_known=is_known)
-    except Disconnected:
-        return None
     except BodyTooLarge:
-        await send_denial(TOO_LARGE_OF_A_STRANGER, send)
-        return None
+        raise Denied(TOO_LARGE_OF_A_STRANGER) from None
 
 
-async def _refuse(caller: Caller, refusal: Denied, send: Any) -> None:
-    """Record and answer a message that is not read."""
-    await in_thread(lambda: door.refuse_call(caller, "mcp", refusal, now=caller.clock.now()))
-    await send_denial(refusal.deny, send)
+def _prove(credentials: Credentials) -> Caller:
+    return replace(authenticate(**credentials), face=Face.MCP)
 
 
-async def _answer_plainly(caller: Caller, call: PlainCall, scope: Message, send: Any) -> None:
-    """Call the door and send the answer as JSON; the SDK would open a stream for it."""
-    key = header_of(scope, "idempotency-key")
-    found = await in_thread(
-        lambda: door.call(
-            caller, call.name, call.arguments, now=caller.clock.now(), idempotency_key=key
-        )
-    )
-    response = Response(write_result(call, found.body), media_type="application/json")
-    await response(scope, _nothing_more, send)
+def _prove_and_answer(scope: Message, credentials: Credentials, body: bytes) -> bytes | Caller:
+    """Answer a plain call in the thread that proves its caller; of another message, the caller.
+
+    The SDK would open a stream for the answer. Raises Denied: without a valid key, and for what
+    cannot be read, which is recorded.
+    """
+    caller = _prove(credentials)
+    try:
+        require_size(len(body), settings.NEXUS_MAX_BODY)
+        message = read_object(body)  # strictly, before anything of the protocol is built
+        require_id(message)
+    except Denied as refusal:
+        door.refuse_call(caller, "mcp", refusal, now=caller.clock.now())
+        raise
+    if not _begins_with_a_handshake(scope):
+        return caller
+    call = read_plain_call(dict(scope["headers"]), message)
+    if call is None:
+        return caller
+    now, key = caller.clock.now(), header_of(scope, "idempotency-key")
+    answer = door.call(caller, call.name, call.arguments, now=now, idempotency_key=key)
+    return write_result(call, answer.body)
 
 
 def _once_more(body: bytes, receive: Any) -> Any:
@@ -274,10 +270,6 @@ def _once_more(body: bytes, receive: Any) -> Any:
         return messages.pop() if messages else await receive()
 
     return again
-
-
-async def _nothing_more() -> Message:
-    return {"type": "http.disconnect"}
 
 
 def _begins_with_a_handshake(scope: Message) -> bool:

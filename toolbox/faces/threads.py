@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from threading import Barrier
 from typing import Any, TypeVar
@@ -77,17 +77,23 @@ async def prove_caller(scope: dict[str, Any], send: Any) -> tuple[Caller, Creden
 async def send_denial(deny: Deny, send: Any) -> None:
     """Answer a request with the envelope."""
     answer = answer_denial(deny)
-    content = to_json(answer.body)
-    headers = {
+    await send_json(to_json(answer.body), send, status=answer.status, headers=answer.headers)
+
+
+async def send_json(
+    content: bytes, send: Any, *, status: int = 200, headers: Mapping[str, str] | None = None
+) -> None:
+    """Answer a request with JSON."""
+    named = {
         "content-type": "application/json",
         "content-length": str(len(content)),
-        **answer.headers,
+        **(headers or {}),
     }
     await send(
         {
             "type": "http.response.start",
-            "status": answer.status,
-            "headers": [(k.lower().encode(), v.encode()) for k, v in headers.items()],
+            "status": status,
+            "headers": [(k.lower().encode(), v.encode()) for k, v in named.items()],
         }
     )
     await send({"type": "http.response.body", "body": content})
