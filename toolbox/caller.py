@@ -79,7 +79,8 @@ class Caller:
         """This caller at the beginning of a call; the ledger keeps a digest of its arguments."""
         content = to_json(params)
         digest = hashlib.sha256(content).hexdigest()
-        return replace(self.at(tool), args_digest=digest, args_size=len(content), allowed_by=[])
+        name, size = without_keys(tool)[:64], len(content)
+        return replace(self, tool=name, args_digest=digest, args_size=size, allowed_by=[])
 
     def at(self, tool: str) -> Caller:
         """This caller with the name of what it calls, which may be no tool at all."""

@@ -9,7 +9,7 @@ from django.conf import settings
 from django.core import signals
 from django.core.handlers.base import BaseHandler
 from django.core.handlers.exception import convert_exception_to_response
-from django.db import close_old_connections
+from django.db import connection
 from django.http import HttpRequest
 from django.http.response import HttpResponseBase
 from django.template.response import SimpleTemplateResponse
@@ -50,7 +50,7 @@ class ApiHandler:
 
     def end(self, response: HttpResponseBase) -> None:
         """Give the connection back to the pool."""
-        close_old_connections()
+        connection.close_if_unusable_or_obsolete()
 
 
 def _view(request: HttpRequest) -> HttpResponseBase:

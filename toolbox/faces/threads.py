@@ -10,7 +10,7 @@ from threading import Barrier
 from typing import Any, TypeVar
 
 from django.conf import settings
-from django.db import close_old_connections
+from django.db import connection
 from pydantic_core import to_json
 
 from core.decision import Denied, Deny
@@ -42,7 +42,7 @@ async def in_thread(work: Callable[[], T]) -> T:
         try:
             return work()
         finally:
-            close_old_connections()
+            connection.close_if_unusable_or_obsolete()
 
     return await asyncio.get_running_loop().run_in_executor(THREADS, done)
 

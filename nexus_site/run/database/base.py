@@ -39,6 +39,11 @@ class DatabaseWrapper(base.DatabaseWrapper):
         params: dict[str, Any] = super().get_connection_params()
         return params
 
+    def _set_autocommit(self, autocommit: bool) -> None:  # noqa: FBT001  as Django calls it
+        """Ask the driver for a change only, which takes a lock to see that there is none."""
+        if self.connection.autocommit != autocommit:
+            super()._set_autocommit(autocommit)  # type: ignore[misc]
+
     @property
     def pool(self) -> NewestFirst | None:
         """Django's, which keeps one for each alias, but for the order of its connections."""
