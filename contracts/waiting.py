@@ -12,7 +12,7 @@ from django.utils.translation import gettext_lazy as _
 from contracts.models import Contract
 from contracts.vocabulary import OPEN_STATES, ContractState
 from core.permissions import Deed
-from core.waiting import Choice, Viewer, Waiting, WaitingKind, page_of
+from core.waiting import Choice, Viewer, Waiting, WaitingKind
 
 
 def _in_review(viewer: Viewer) -> QuerySet[Any]:
@@ -27,14 +27,7 @@ def _show_review(row: Contract) -> Waiting:
         asked_by=row.assignee.handle,
         since=row.submitted_at or row.created_at,
         due=row.deadline,
-        organisation=row.organisation.name,
         detail=row.id,
-        address=page_of(row),
-        choices=[
-            Choice(gettext("Take the work"), page_of(row, "close-passed")),
-            Choice(gettext("Send back"), page_of(row, "close-rework")),
-            Choice(gettext("Refuse"), page_of(row, "close-failed"), is_danger=True),
-        ],
     )
 
 
@@ -50,11 +43,8 @@ def _show_overdue(row: Contract) -> Waiting:
         title=row.title,
         asked_by=f"{row.issuer_name} → {row.assignee.handle}",
         since=row.deadline,
-        organisation=row.organisation.name,
         detail=gettext("%(contract)s is %(state)s")
         % {"contract": row.id, "state": row.get_state_display()},
-        address=page_of(row),
-        choices=[Choice(gettext("Cancel"), page_of(row, "close-cancelled"), is_danger=True)],
     )
 
 
@@ -66,6 +56,11 @@ KINDS = (
         rows=_in_review,
         since="submitted_at",
         show=_show_review,
+        choices=(
+            Choice(_("Take the work"), "close-passed"),
+            Choice(_("Send back"), "close-rework"),
+            Choice(_("Refuse"), "close-failed", is_danger=True),
+        ),
     ),
     WaitingKind(
         title=_("Overdue contract"),
@@ -74,5 +69,6 @@ KINDS = (
         rows=_overdue,
         since="deadline",
         show=_show_overdue,
+        choices=(Choice(_("Cancel"), "close-cancelled", is_danger=True),),
     ),
 )

@@ -42,34 +42,30 @@ class Viewer:
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """One way to decide: what its button says, and the page that does it."""
+    """One way to decide: what its button says, and the page of the row's table that does it."""
 
     label: Text
-    address: str
+    page: str
     is_danger: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Waiting:
-    """One thing that waits: since when, who asks, and the ways to decide it.
+    """One thing that waits: since when, and who asks.
 
-    `organisation` is a name; `address` the page that shows all of it. An alarm is kept for every
-    reader, so its texts are lazy.
+    An alarm is kept for every reader, so its texts are lazy.
     """
 
     title: Text
     asked_by: Text
     since: datetime | None
-    address: str
-    organisation: str = ""
     detail: Text = ""
     due: datetime | None = None
-    choices: Sequence[Choice] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WaitingKind:
-    """A kind of rows that wait: who decides them, where they are, and how one of them is shown.
+    """A kind of rows that wait: who decides them and how, where they are, what is shown of one.
 
     A person who may do the `deed` decides. `rows` are those that wait for this person whenever they
     are asked for: the time is the database's. `since` names the column of the time since when.
@@ -81,6 +77,7 @@ class WaitingKind:
     rows: Callable[[Viewer], QuerySet[Any]]
     since: str
     show: Callable[[Any], Waiting]
+    choices: Sequence[Choice]
 
     def oldest(self, viewer: Viewer, most: int) -> Sequence[Any]:
         """The rows that wait longest."""
@@ -92,11 +89,13 @@ class Alarm:
     """Something that has no row: the installation itself needs a person.
 
     `problem` takes the time and answers None while all is well; it is the same for everybody.
+    The page of the `choice` is the name of an address.
     """
 
     title: Text
     icon: str
     permission: str
+    choice: Choice
     problem: Callable[[datetime], Waiting | None]
 
 
@@ -115,12 +114,18 @@ def registered_kinds() -> Sequence[WaitingKind | Alarm]:
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """One thing that waits, with its kind, whose turn it is, and in which organisation."""
+    """One thing that waits, with its kind, and whose turn it is.
+
+    `address` is the page that shows all of it; each choice has the address of its page. The
+    `organisation` is None for what belongs to the installation.
+    """
 
     kind: WaitingKind | Alarm
     item: Waiting
     turn: str
-    organisation_id: int | None = None
+    address: str
+    choices: Sequence[tuple[Choice, str]]
+    organisation: Any = None
 
 
 @dataclass
@@ -145,8 +150,11 @@ class Desk:
     @cached_property
     def alarms(self) -> Sequence[Turn]:
         """What the installation itself needs now."""
+        operator = gettext("operator of this installation")
         return [
-            Turn(alarm, item, gettext("operator of this installation"))
+            Turn(
+                alarm, item, operator, (page := reverse(alarm.choice.page)), [(alarm.choice, page)]
+            )
             for alarm, item in ringing()
             if self.may(alarm.permission)
         ]
@@ -169,7 +177,7 @@ class Desk:
     def turns(self, most: int) -> list[Turn]:
         """What waits: alarms first, then the oldest; one query for each kind that waits."""
         rows = [
-            Turn(kind, kind.show(row), any_of(kind.deed.value.groups), _organisation_of(row))
+            _turn(kind, row)
             for kind in self.kinds.values()
             if self.counts[str(kind.title)]
             for row in kind.oldest(self.viewer, most)
@@ -202,9 +210,15 @@ def _count_statement(places: tuple[int, ...], viewer: Viewer) -> tuple[str, tupl
     return sql, tuple(params)
 
 
-def _organisation_of(row: Any) -> int | None:
-    """Whose row it is; None for a row of the installation."""
-    return getattr(row, "organisation_id", None)
+def _turn(kind: WaitingKind, row: Model) -> Turn:
+    return Turn(
+        kind,
+        kind.show(row),
+        any_of(kind.deed.value.groups),
+        page_of(row),
+        [(each, page_of(row, each.page)) for each in kind.choices],
+        getattr(row, "organisation", None),
+    )
 
 
 def any_of(groups: Iterable[str]) -> str:

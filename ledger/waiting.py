@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from datetime import datetime, timedelta
 
-from django.urls import reverse
 from django.utils.text import format_lazy
 from django.utils.translation import gettext_lazy as _
 
@@ -16,7 +15,6 @@ def _sealing(now: datetime) -> Waiting | None:
     backlog = read_backlog(now=now)
     if backlog is None or not backlog.is_late:
         return None
-    seals = reverse("admin:ledger_seal_changelist")
     return Waiting(
         title=format_lazy(_("Event {seq} and those after it are not sealed"), seq=backlog.seq),
         asked_by=_("ledger"),
@@ -27,8 +25,6 @@ def _sealing(now: datetime) -> Waiting | None:
         )
         if backlog.holder
         else _("the sealer does not run"),
-        address=seals,
-        choices=[Choice(_("Look at the seals"), seals)],
     )
 
 
@@ -38,5 +34,6 @@ KINDS = (
         icon="gpp_maybe",
         permission="ledger.view_seal",
         problem=_sealing,
+        choice=Choice(_("Look at the seals"), "admin:ledger_seal_changelist"),
     ),
 )

@@ -9,7 +9,7 @@ from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from core.permissions import Deed
-from core.waiting import Choice, Viewer, Waiting, WaitingKind, page_of
+from core.waiting import Choice, Viewer, Waiting, WaitingKind
 from mailroom.models import Escalation, Mail, OutgoingNotice
 from mailroom.vocabulary import UNSETTLED, NoticeState
 
@@ -30,10 +30,7 @@ def _show_escalation(row: Escalation) -> Waiting:
         asked_by=row.sender.handle,
         since=row.mail.created_at,
         due=row.due_at,
-        organisation=row.organisation.name,
         detail="" if to == "board" else gettext("%(agent)s did not answer") % {"agent": to},
-        address=page_of(row),
-        choices=[Choice(gettext("Answer"), page_of(row, "answer"))],
     )
 
 
@@ -48,13 +45,7 @@ def _show_report(row: Mail) -> Waiting:
         title=row.subject,
         asked_by=row.from_agent,
         since=row.created_at,
-        organisation=row.organisation.name,
         detail=row.contract_ref or "",
-        address=page_of(row),
-        choices=[
-            Choice(gettext("Answer"), page_of(row, "answer")),
-            Choice(gettext("No answer needed"), page_of(row, "mark-read")),
-        ],
     )
 
 
@@ -69,10 +60,7 @@ def _show_notice(row: OutgoingNotice) -> Waiting:
         asked_by=gettext("%(channel)s to %(target)s")
         % {"channel": row.get_channel_display(), "target": row.place},
         since=row.settled_at or row.created_at,
-        organisation=row.organisation.name,
         detail=row.last_problem[:120],
-        address=page_of(row),
-        choices=[Choice(gettext("Send again"), page_of(row, "resend"))],
     )
 
 
@@ -84,6 +72,7 @@ KINDS = (
         rows=_escalations,
         since="mail__created_at",
         show=_show_escalation,
+        choices=(Choice(_("Answer"), "answer"),),
     ),
     WaitingKind(
         title=_("Report to the Board"),
@@ -92,6 +81,10 @@ KINDS = (
         rows=_reports,
         since="created_at",
         show=_show_report,
+        choices=(
+            Choice(_("Answer"), "answer"),
+            Choice(_("No answer needed"), "mark-read"),
+        ),
     ),
     WaitingKind(
         title=_("Notice that failed"),
@@ -100,5 +93,6 @@ KINDS = (
         rows=_notices,
         since="settled_at",
         show=_show_notice,
+        choices=(Choice(_("Send again"), "resend"),),
     ),
 )

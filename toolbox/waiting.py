@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from django.urls import reverse
 from django.utils.text import format_lazy
 from django.utils.translation import gettext_lazy as _
 
@@ -30,14 +29,11 @@ def _scheduler(now: datetime) -> Waiting | None:
     problem = stopped_scheduler(now=now)
     if not problem:
         return None
-    jobs = reverse("admin:toolbox_jobrun_changelist")
     return Waiting(
         title=problem,
         asked_by=_("scheduler"),
         since=None,
         detail=_("Start the worker and beat: `make up`, or the services that run them"),
-        address=jobs,
-        choices=[Choice(_("Look at the jobs"), jobs)],
     )
 
 
@@ -47,5 +43,6 @@ KINDS = (
         icon="alarm_off",
         permission="toolbox.view_jobrun",
         problem=_scheduler,
+        choice=Choice(_("Look at the jobs"), "admin:toolbox_jobrun_changelist"),
     ),
 )

@@ -10,7 +10,7 @@ from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from core.permissions import Deed
-from core.waiting import Choice, Viewer, Waiting, WaitingKind, page_of
+from core.waiting import Choice, Viewer, Waiting, WaitingKind
 from governance.cases.models import Case, Violation
 from governance.cases.vocabulary import State
 from orgchart.models import Organisation
@@ -31,10 +31,7 @@ def _show(row: Case) -> Waiting:
         title=row.title,
         asked_by=row.opened_by_name,
         since=row.moved_at,
-        organisation=row.organisation.name,
         detail=gettext("%(case)s paused by %(signal)s") % {"case": row.id, "signal": row.paused_by},
-        address=page_of(row),
-        choices=[Choice(gettext("Look and decide"), page_of(row))],
     )
 
 
@@ -46,6 +43,7 @@ KINDS = (
         rows=_paused,
         since="moved_at",
         show=_show,
+        choices=(Choice(_("Look and decide"), "change"),),
     ),
 )
 

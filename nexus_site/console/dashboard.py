@@ -136,7 +136,7 @@ def shown_first(
     Those where a decision waits longest, then those that are stopped, then the busy ones.
     """
     pause = own_pause(organisation=OuterRef("pk"), agent=None)
-    waits = dict.fromkeys(turn.organisation_id for turn in turns if turn.organisation_id)
+    waits = dict.fromkeys(turn.organisation.id for turn in turns if turn.organisation)
     rows = mine.annotate(own_pause=pause, counted=Window(Count("pk")))
     order = (_rank([*waits]), F("own_pause").asc(nulls_last=True), _rank(busy), "name", "pk")
     return list(rows.order_by(*order)[:SHOWN])

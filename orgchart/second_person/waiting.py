@@ -5,11 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from django.db.models import QuerySet
-from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from core.permissions import Deed
-from core.waiting import Choice, Viewer, Waiting, WaitingKind, page_of
+from core.waiting import Choice, Viewer, Waiting, WaitingKind
 from orgchart.difference_words import all_in_language
 from orgchart.models import PendingChange
 from orgchart.second_person.vocabulary import PendingState
@@ -26,13 +25,7 @@ def _show(row: PendingChange) -> Waiting:
         title=row.subject,
         asked_by=row.proposed_by,
         since=row.proposed_at,
-        organisation=row.organisation.name if row.organisation else "",
         detail=row.reason or "; ".join(all_in_language((row.allowed or row.forbidden)[:3])),
-        address=page_of(row),
-        choices=[
-            Choice(gettext("Confirm"), page_of(row, "confirm")),
-            Choice(gettext("Reject"), page_of(row, "reject"), is_danger=True),
-        ],
     )
 
 
@@ -44,5 +37,9 @@ KINDS = (
         rows=_proposed,
         since="proposed_at",
         show=_show,
+        choices=(
+            Choice(_("Confirm"), "confirm"),
+            Choice(_("Reject"), "reject", is_danger=True),
+        ),
     ),
 )

@@ -9,7 +9,7 @@ from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from core.permissions import Deed
-from core.waiting import Choice, Viewer, Waiting, WaitingKind, page_of
+from core.waiting import Choice, Viewer, Waiting, WaitingKind
 from workspace.builds.models import Deployment, replaced
 from workspace.builds.vocabulary import DeploymentState
 
@@ -26,13 +26,7 @@ def _show(row: Deployment) -> Waiting:
         % {"service": row.service, "environment": row.environment},
         asked_by=row.deployed_by.handle,
         since=row.settled_at,
-        organisation=row.organisation.name,
         detail=row.problem[:200],
-        address=page_of(row),
-        choices=[
-            Choice(gettext("Ask the engine again"), page_of(row, "look-again")),
-            Choice(gettext("Record as failed"), page_of(row, "failed"), is_danger=True),
-        ],
     )
 
 
@@ -44,5 +38,9 @@ KINDS = (
         rows=_unknown,
         since="settled_at",
         show=_show,
+        choices=(
+            Choice(_("Ask the engine again"), "look-again"),
+            Choice(_("Record as failed"), "failed", is_danger=True),
+        ),
     ),
 )

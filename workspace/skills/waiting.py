@@ -9,7 +9,7 @@ from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from core.permissions import Deed
-from core.waiting import Choice, Viewer, Waiting, WaitingKind, page_of
+from core.waiting import Choice, Viewer, Waiting, WaitingKind
 from workspace.models import Skill
 
 
@@ -27,8 +27,6 @@ def _show(row: Skill) -> Waiting:
         detail=gettext("The file changed after its approval")
         if row.approved_digest
         else row.description,
-        address=page_of(row),
-        choices=[Choice(gettext("Read and approve"), page_of(row, "approve"))],
     )
 
 
@@ -40,5 +38,6 @@ KINDS = (
         rows=_unapproved,
         since="seen_at",
         show=_show,
+        choices=(Choice(_("Read and approve"), "approve"),),
     ),
 )

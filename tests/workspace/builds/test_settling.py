@@ -50,7 +50,7 @@ def settle(act, row, who, reason=REASON):
 
 def waiting(nexus):
     desk = Desk(Viewer(username="x", organisations=frozenset([nexus.id])), lambda _: True)
-    return [each.item for each in desk.turns(50) if each.kind.title == TITLE]
+    return [each for each in desk.turns(50) if each.kind.title == TITLE]
 
 
 @pytest.mark.parametrize("state", DeploymentState)
@@ -148,9 +148,9 @@ class TestRecordingAsFailed:
 @pytest.mark.django_db
 class TestTheFirstPage:
     def test_shows_it_until_it_is_replaced(self, nexus, lost, engine, devops, alice):
-        (item,) = waiting(nexus)
-        assert item.title == "api in staging"
-        assert [choice.label for choice in item.choices] == [
+        (turn,) = waiting(nexus)
+        assert turn.item.title == "api in staging"
+        assert [choice.label for choice, _ in turn.choices] == [
             "Ask the engine again", "Record as failed",
         ]  # fmt: skip
         again = call(devops, "docker_deploy", environment="staging", artifact=lost.artifact,
