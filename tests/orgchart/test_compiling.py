@@ -1,5 +1,7 @@
 """From tables to the Policy: what counts, what it costs, when it is read again."""
 
+from functools import partial
+
 import pytest
 from django.db import transaction
 
@@ -7,7 +9,8 @@ from orgchart import compiling
 from orgchart.compiling import compile_policy
 from orgchart.models import Agent, Organisation, ToolOverride
 from orgchart.policy.vocabulary import BOARD, ToolMode
-from tests.orgchart.world import PACKS, at_once, load, queries, write_pack
+from tests.concurrency import at_once
+from tests.orgchart.world import PACKS, load, queries, write_pack
 
 pytestmark = pytest.mark.django_db
 
@@ -111,7 +114,7 @@ class TestUnderChanges:
                     row.save()
             return []
 
-        results = at_once(3, work)
+        results = at_once([partial(work, n) for n in range(3)])
         seen = {pair for answer in results for pair in answer}
         seen.discard((5, "Boss"))
         assert seen
@@ -123,7 +126,7 @@ class TestUnderChanges:
         organisation = Organisation.objects.get()
         read, hired = compiling._role, []
 
-        def hire(_number):
+        def hire():
             with transaction.atomic():
                 row = Organisation.objects.select_for_update().get()
                 role = row.roles.get(name="hand")
@@ -137,7 +140,7 @@ class TestUnderChanges:
         def read_and_hire(row):
             if not hired:
                 hired.append(row)
-                at_once(1, hire)
+                at_once([hire], raising=True)
             return read(row)
 
         monkeypatch.setattr(compiling, "_role", read_and_hire)

@@ -2,6 +2,7 @@
 
 import shutil
 from datetime import timedelta
+from functools import partial
 
 import pytest
 from django.utils import timezone
@@ -14,12 +15,12 @@ from orgchart.packs import BadPack, OtherOrganisation, diff_pack, load_pack
 from orgchart.packs.checking import sound_pack
 from orgchart.packs.pack import policy_of
 from orgchart.services import set_settings
+from tests.concurrency import at_once
 from tests.orgchart.world import (
     LOADER,
     NOW,
     PACKS,
     SHIPPED,
-    at_once,
     edited,
     load,
     plain,
@@ -142,7 +143,7 @@ class TestComparing:
 class TestManyLoadsAtOnce:
     @pytest.mark.django_db(transaction=True)
     def test_make_a_new_organisation_once(self, pack):
-        results = at_once(6, lambda _: load(pack))
+        results = at_once([lambda: load(pack)] * 6)
         assert sorted(r.changed for r in results) == [False] * 5 + [True]
         assert Organisation.objects.get().policy_version == 1
         assert Agent.objects.count() == 5
@@ -160,7 +161,7 @@ class TestManyLoadsAtOnce:
                 "agents/hand_three.yaml": "role: hand\nreports_to: lead\n",
             },
         )
-        results = at_once(4, lambda n: load(other if n % 2 else pack))
+        results = at_once([lambda: load(pack), lambda: load(other)] * 2)
         assert not [r for r in results if isinstance(r, Exception)]
         organisation = Organisation.objects.get()
         active = set(organisation.agents.filter(active=True).values_list("handle", flat=True))
@@ -183,7 +184,7 @@ class TestManyLoadsAtOnce:
                 now=timezone.now() + timedelta(seconds=number),
             )
 
-        results = at_once(6, work)
+        results = at_once([partial(work, n) for n in range(6)])
         assert not [r for r in results if isinstance(r, Exception)]
         organisation.refresh_from_db()
         assert organisation.policy_version == 7

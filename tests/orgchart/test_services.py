@@ -1,5 +1,7 @@
 """The one way to change who may what: counted, recorded, checked, or not at all."""
 
+from functools import partial
+
 import pytest
 
 from core.decision import Code, Denied
@@ -10,7 +12,8 @@ from orgchart.models import Agent, Organisation
 from orgchart.policy import invariants
 from orgchart.policy_cache import current_policy
 from orgchart.services import change_policy, set_settings
-from tests.orgchart.world import NOW, at_once, load, person, write_pack
+from tests.concurrency import at_once
+from tests.orgchart.world import NOW, load, person, write_pack
 
 pytestmark = pytest.mark.django_db
 
@@ -185,7 +188,7 @@ class TestManyChangesAtOnce:
     def test_are_all_counted(self, tmp_path):
         load(write_pack(tmp_path))
         acme = Organisation.objects.get()
-        results = at_once(8, lambda n: change(acme, retitle(f"Boss {n}")))
+        results = at_once([partial(change, acme, retitle(f"Boss {n}")) for n in range(8)])
         assert sorted(r.after.version for r in results) == list(range(2, 10))
         acme.refresh_from_db()
         assert acme.policy_version == 9
@@ -199,7 +202,9 @@ class TestManyChangesAtOnce:
     def test_upon_one_version_let_one_win(self, tmp_path):
         load(write_pack(tmp_path))
         acme = Organisation.objects.get()
-        results = at_once(8, lambda n: change(acme, retitle(f"Boss {n}"), expected_version=1))
+        results = at_once(
+            [partial(change, acme, retitle(f"Boss {n}"), expected_version=1) for n in range(8)]
+        )
         lost = [r for r in results if isinstance(r, Code)]
         assert len(lost) == 7
         assert set(lost) == {Code.VERSION_MISMATCH}

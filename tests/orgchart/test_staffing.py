@@ -8,7 +8,8 @@ from orgchart.keys import issue_key
 from orgchart.models import ApiKey, Organisation
 from orgchart.policy_cache import current_policy
 from orgchart.staffing import activate_agent, deactivate_agent
-from tests.orgchart.world import NOW, PACKS, at_once, load, person, write_pack
+from tests.concurrency import at_once
+from tests.orgchart.world import NOW, PACKS, load, person, write_pack
 
 pytestmark = pytest.mark.django_db
 
@@ -84,7 +85,7 @@ class TestDeactivating:
     def test_by_many_at_once_happens_once(self, tmp_path):
         load(write_pack(tmp_path))
         acme = Organisation.objects.get()
-        results = at_once(6, lambda _: leave(acme))
+        results = at_once([lambda: leave(acme)] * 6)
         assert [r for r in results if isinstance(r, Code)] == [Code.INVALID_TRANSITION] * 5
         assert Event.objects.filter(action="agent.deactivated").count() == 1
 

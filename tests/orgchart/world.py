@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +15,6 @@ from orgchart.packs.checking import sound_pack
 from orgchart.packs.pack import policy_of
 from orgchart.policy.compiled import Policy
 from orgchart.services import PolicyChange
-from tests import concurrency
 
 NOW = datetime(2026, 11, 21, 9, 30, tzinfo=UTC)
 PACKS = Path(__file__).parents[2] / "packs"
@@ -174,11 +172,6 @@ def plain(policy):
             for handle, a in policy.agents.items()
         },
     }
-
-
-def at_once(count: int, work: Callable[[int], Any]) -> list[Any]:
-    """What each of `count` threads is answered that begin together."""
-    return concurrency.at_once([partial(work, number) for number in range(count)])
 
 
 def queries(work: Callable[[], object]) -> int:

@@ -1,18 +1,16 @@
 """Two at once: exactly one moves the case, on a real PostgreSQL."""
 
-from concurrent.futures import ThreadPoolExecutor
-
 import pytest
-from django.db import connection
 from django.utils import timezone
 
-from core.decision import Denied
+from core.decision import Code
 from governance.cases import services
 from governance.cases.content import Evidence
 from governance.cases.vocabulary import Ruling, Stage
 from governance.models import Artifact, Violation
 from orgchart.policy_cache import POLICIES
 from tests.company import load_company
+from tests.concurrency import at_once
 from tests.governance.cases.world import AGENT, CONTENT, EVIDENCE, Play, code_of, enrolled
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -26,20 +24,10 @@ def company(transactional_db):
     POLICIES.clear()
 
 
-def at_once(call):
-    """What the same call, made at once, is answered each time."""
-
-    def one(_):
-        try:
-            call()
-        except Denied as refusal:
-            return refusal.deny.code.value
-        finally:
-            connection.close()
-        return "OK"
-
-    with ThreadPoolExecutor(AT_ONCE) as pool:
-        return sorted(pool.map(one, range(AT_ONCE)))
+def codes_of_many(call):
+    """The code of each answer to the same call, made at once by many."""
+    answers = at_once([call] * AT_ONCE, raising=True)
+    return [answer.value if isinstance(answer, Code) else "OK" for answer in answers]
 
 
 @pytest.mark.parametrize(
@@ -59,7 +47,7 @@ def at_once(call):
 def test_a_stage_is_submitted_once(company, stage, outcome):
     play = Play(company).to(stage)
     caller, version = company.caller(AGENT[stage]), play.row.version
-    answers = at_once(
+    answers = codes_of_many(
         lambda: services.submit_stage(
             case_id=play.id, stage=Stage(stage), content=CONTENT[stage], outcome=outcome,
             evidence=[Evidence(**e) for e in EVIDENCE] if stage == "TEST" else [],
@@ -81,7 +69,7 @@ def test_a_ruling_happens_once(company, ruling):
     else:
         play.to("REVIEW").submit("REVIEW", "REJECTED")
     caller, version = company.caller("conductor"), play.row.version
-    answers = at_once(
+    answers = codes_of_many(
         lambda: services.decide_case(
             case_id=play.id, ruling=Ruling(ruling), reason="r", caller=caller, now=timezone.now()
         )
@@ -105,9 +93,9 @@ def test_a_code_confirms_once_and_guesses_do_not_add_up(company):
             token=token, code=code, purpose=purpose, person=person, now=now
         )
 
-    assert at_once(confirm("000000")).count("OK") == 0
+    assert codes_of_many(confirm("000000")).count("OK") == 0
     assert CodeAttempt.objects.count() == confirmation_codes.TRIES
-    assert at_once(confirm(right)).count("OK") == 0
+    assert codes_of_many(confirm(right)).count("OK") == 0
 
 
 def test_a_right_code_is_taken_by_one(company):
@@ -117,7 +105,7 @@ def test_a_right_code_is_taken_by_one(company):
     person = company.person("Board")
     purpose = confirmation_codes.purpose_of("end_case", play.id, 1, {"reason": "r"})
     token, code = confirmation_codes.preview_token(purpose, person), code_of(device, now)
-    answers = at_once(
+    answers = codes_of_many(
         lambda: confirmation_codes.confirm(
             token=token, code=code, purpose=purpose, person=person, now=now
         )
