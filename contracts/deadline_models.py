@@ -6,14 +6,15 @@ from django.db import models
 from django.db.models import Q
 from django.utils.translation import gettext
 
-from core.closed_sets import one_of
+from contracts.vocabulary import DeadlineStage
+from core.closed_sets import choices_of, one_of
 
 
 class Deadline(models.Model):
     """A notification of a contract's deadline, sent once: a reminder, or that it is overdue."""
 
     contract = models.ForeignKey("contracts.Contract", models.CASCADE, related_name="deadlines")
-    stage = models.CharField(max_length=8, choices=[("remind", "remind"), ("overdue", "overdue")])
+    stage = models.CharField(max_length=8, choices=choices_of(DeadlineStage))
     due_at = models.DateTimeField()
     done_at = models.DateTimeField(null=True, blank=True)
 
@@ -22,7 +23,7 @@ class Deadline(models.Model):
         indexes = [models.Index(fields=["due_at"], condition=Q(done_at=None), name="deadline_due")]
         constraints = [
             models.UniqueConstraint(fields=["contract", "stage"], name="deadline_stage_once"),
-            one_of("stage", ["remind", "overdue"], name="deadline_stage_known"),
+            one_of("stage", DeadlineStage, name="deadline_stage_known"),
         ]
 
     def __str__(self) -> str:

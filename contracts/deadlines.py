@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 
 from contracts.models import Contract, Deadline
 from contracts.store import writers_of_terms
-from contracts.vocabulary import ContractState
+from contracts.vocabulary import ContractState, DeadlineStage
 from core.actions import Action
 from core.actors import System
 from core.database import needs_transaction
@@ -32,8 +32,8 @@ def insert_deadlines(contract: Contract, *, now: datetime) -> None:
     early = max(contract.deadline - REMINDED_BEFORE, now + (contract.deadline - now) / 2)
     Deadline.objects.bulk_create(
         [
-            Deadline(contract=contract, stage="remind", due_at=early),
-            Deadline(contract=contract, stage="overdue", due_at=contract.deadline),
+            Deadline(contract=contract, stage=DeadlineStage.REMIND, due_at=early),
+            Deadline(contract=contract, stage=DeadlineStage.OVERDUE, due_at=contract.deadline),
         ]
     )
 
@@ -49,14 +49,15 @@ def _notify(row: Deadline, now: datetime) -> None:
     contract = Contract.objects.get(id=row.contract_id)
     if contract.state not in OPEN_WORK:
         return
-    if row.stage == "remind" and contract.deadline is not None and contract.deadline <= now:
+    is_reminder = row.stage == DeadlineStage.REMIND
+    if is_reminder and contract.deadline is not None and contract.deadline <= now:
         return  # the scheduler did not run in between: only the overdue notice is sent
     policy = current_policy(contract.organisation_id)
-    recipient_id = contract.assignee_id if row.stage == "remind" else contract.issuer_id
+    recipient_id = contract.assignee_id if is_reminder else contract.issuer_id
     recipient = policy.by_id.get(recipient_id or 0)
     system = System(name="deadlines", organisation_id=contract.organisation_id)
     record(
-        Action(f"contract.{'reminded' if row.stage == 'remind' else 'overdue'}"),
+        Action.CONTRACT_REMINDED if is_reminder else Action.CONTRACT_OVERDUE,
         by=system,
         at=now,
         subject=f"contract:{contract.id}",
@@ -77,6 +78,6 @@ def _notify(row: Deadline, now: datetime) -> None:
 
 
 def _subject(row: Deadline, contract: Contract) -> str:
-    if row.stage == "remind":
+    if row.stage == DeadlineStage.REMIND:
         return f"{contract.id} is due soon"
     return f"{contract.id} of {contract.assignee.handle} is overdue"

@@ -29,6 +29,13 @@ class ContractState(StrEnum):
     CANCELLED = "cancelled"
 
 
+class DeadlineStage(StrEnum):
+    """What a deadline sends: a reminder before it, or that it passed (Spec: contracts 38)."""
+
+    REMIND = "remind"
+    OVERDUE = "overdue"
+
+
 class Move(StrEnum):
     """The transitions of a contract, named as the model's methods."""
 
