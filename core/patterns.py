@@ -67,7 +67,7 @@ class Pattern:
             else:
                 stop = sentence.find(literal, begin, end)
             value = sentence[begin:stop]
-            if not begin <= stop <= end or not self._can_be(name, value, found):
+            if not begin <= stop <= end or not self._fits(name, value, found):
                 return None
             if not sentence.startswith(literal, stop):
                 return None
@@ -75,7 +75,7 @@ class Pattern:
             begin = stop + len(literal)
         return found
 
-    def _can_be(self, name: str, value: str, found: Mapping[str, str]) -> bool:
+    def _fits(self, name: str, value: str, found: Mapping[str, str]) -> bool:
         is_one_word = bool(value) and not any(map(str.isspace, value))
         return found.get(name, value) == value and (name not in self.single or is_one_word)
 

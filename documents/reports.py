@@ -185,7 +185,7 @@ def _in_scope(caller: Caller, path: str) -> bool:
 
 def _readable(caller: Caller, path: str, author_id: int) -> bool:
     author = caller.policy.by_id.get(author_id)
-    return rules.can_read_report(path, author, caller.agent, caller.policy)
+    return rules.may_read_report(path, author, caller.agent, caller.policy)
 
 
 def has_denied_report(caller: Caller, contract_ref: str) -> bool:

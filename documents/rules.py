@@ -9,7 +9,7 @@ from datetime import UTC, date, datetime, time, timedelta
 from core.decision import Allow, Code, Decision, deny
 from orgchart.policy.compiled import Agent, Policy
 from orgchart.policy.parties import Party, chain_of
-from orgchart.policy.paths import can_touch, expand, is_code, is_denied
+from orgchart.policy.paths import can_touch, denying_pattern, expand, is_code
 from orgchart.policy.readership import REPORTS, filing_scope, rule_of_reading
 from orgchart.policy.vocabulary import BOARD, Access, Kind
 
@@ -108,7 +108,7 @@ def can_read(path: str, agent: Agent, policy: Policy) -> Decision:
     return can_touch(path, Access.READ, agent=agent, files=policy.roles[agent.role].files)
 
 
-def can_read_of(author: Agent, reader: Agent, policy: Policy) -> bool:
+def may_read_reports_of(author: Agent, reader: Agent, policy: Policy) -> bool:
     """Whether an agent reads another's reports wherever they are filed (Spec: files 14).
 
     The author does, its managers, and those above them.
@@ -119,7 +119,7 @@ def can_read_of(author: Agent, reader: Agent, policy: Policy) -> bool:
 def is_denied_to(path: str, reader: Agent, policy: Policy) -> bool:
     """Whether a reader's role is denied a path, whatever lies there (Spec: files 2)."""
     denied = expand(policy.roles[reader.role].files.deny, reader)
-    return bool(is_denied(path, denied)) or is_unread_code(path, reader, policy)
+    return bool(denying_pattern(path, denied)) or is_unread_code(path, reader, policy)
 
 
 def is_unread_code(path: str, reader: Agent, policy: Policy) -> bool:
@@ -131,7 +131,7 @@ def is_unread_code(path: str, reader: Agent, policy: Policy) -> bool:
     return is_code(path) and not (role.tools - role.denied_tools) & READ_CODE
 
 
-def can_read_report(path: str, author: Agent | None, reader: Agent, policy: Policy) -> bool:
+def may_read_report(path: str, author: Agent | None, reader: Agent, policy: Policy) -> bool:
     """Whether an agent reads a report at this path (Spec: files 14).
 
     Its author does; its role's scope gives it, or a place above the author; a denial takes it away.
@@ -141,10 +141,10 @@ def can_read_report(path: str, author: Agent | None, reader: Agent, policy: Poli
     if is_denied_to(path, reader, policy):
         return False
     in_scope = isinstance(can_read(path, reader, policy), Allow)
-    return in_scope or (author is not None and can_read_of(author, reader, policy))
+    return in_scope or (author is not None and may_read_reports_of(author, reader, policy))
 
 
-def can_read_shared(writer: Agent, reader: Agent, policy: Policy) -> bool:
+def may_read_shared(writer: Agent, reader: Agent, policy: Policy) -> bool:
     """Whether an agent reads what another wrote into a folder that both may write or read.
 
     Workers never write to each other (Spec: mail 16, files 22); to others their scopes give it.
@@ -156,7 +156,7 @@ def can_read_shared(writer: Agent, reader: Agent, policy: Policy) -> bool:
 def authors_below(reader: Agent, policy: Policy) -> list[int]:
     """The ids of all whose reports an agent reads, its own first."""
     others = (each for each in policy.agents.values() if each.id != reader.id)
-    return [reader.id, *(each.id for each in others if can_read_of(each, reader, policy))]
+    return [reader.id, *(each.id for each in others if may_read_reports_of(each, reader, policy))]
 
 
 def has_members_below(reader: Agent, department: str, policy: Policy) -> bool:

@@ -22,7 +22,7 @@ def is_shown(caller: Caller, path: str) -> bool:
     if not _is_shared(caller, path):
         return True
     writer = _writer(caller, path)
-    return writer is None or rules.can_read_shared(writer, caller.agent, caller.policy)
+    return writer is None or rules.may_read_shared(writer, caller.agent, caller.policy)
 
 
 @needs_transaction

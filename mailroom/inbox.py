@@ -18,7 +18,7 @@ from ledger.sql import event_cte
 from mailroom.attachments import open_attachments
 from mailroom.models import Mail
 from mailroom.results import InboxPage, MailHeader, WholeMail
-from mailroom.rules import can_read_left_mail
+from mailroom.rules import may_read_left_mail
 from mailroom.vocabulary import MailStatus
 from orgchart.policy.compiled import Agent
 from orgchart.policy.readership import readable_writers
@@ -138,7 +138,7 @@ def read_inbox(
 def _find_leaver(caller: Caller, name: str) -> Agent:
     """A deactivated agent whose unread mail is the caller's now. Raises Denied NOT_FOUND."""
     leaver = caller.policy.resolve(name)
-    if leaver is None or not can_read_left_mail(caller.agent, leaver):
+    if leaver is None or not may_read_left_mail(caller.agent, leaver):
         raise refuse(
             Code.NOT_FOUND,
             "no agent of that name has left you mail",
@@ -158,7 +158,7 @@ def read_mail(
     """
     mails = Mail.objects.select_related("escalation")
     row = mails.filter(id=mail_id, organisation_id=caller.organisation_id).first()
-    if row is None or not _can_read(row, caller):
+    if row is None or not _may_read(row, caller):
         raise refuse(
             Code.NOT_FOUND,
             "you have no such mail",
@@ -191,11 +191,11 @@ def read_mail(
     return mail
 
 
-def _can_read(row: Mail, caller: Caller) -> bool:
+def _may_read(row: Mail, caller: Caller) -> bool:
     if caller.agent.id in (row.sender_id, row.recipient_id):
         return True
     recipient = caller.policy.by_id.get(row.recipient_id or 0)
-    if row.read_at is not None or not can_read_left_mail(caller.agent, recipient):
+    if row.read_at is not None or not may_read_left_mail(caller.agent, recipient):
         return False
     is_known = bool(row.writers) or row.from_agent == BOARD or row.quoted is not None
     return is_known and set(row.writers) <= set(readable_writers(caller.policy, caller.agent))

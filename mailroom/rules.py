@@ -248,6 +248,6 @@ def can_escalate_to(sender: Agent, policy: Policy) -> Decision:
     return Allow("escalation to the direct superior (spec: escalation 1)")
 
 
-def can_read_left_mail(reader: Agent, leaver: Agent | None) -> bool:
+def may_read_left_mail(reader: Agent, leaver: Agent | None) -> bool:
     """Whether an agent may read the unread mail of a deactivated one: the next above it may."""
     return leaver is not None and not leaver.active and leaver.superior == reader.handle

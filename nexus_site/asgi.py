@@ -2,12 +2,10 @@
 
 import asyncio
 import os
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field, replace
-from importlib import import_module
-from importlib.util import find_spec
 from types import ModuleType
 from typing import Any
 
@@ -23,24 +21,26 @@ from django.http import HttpResponse  # noqa: E402
 from django.urls import get_resolver  # noqa: E402
 
 from nexus_site.console import known_browsers  # noqa: E402
+from nexus_site.live import stream  # noqa: E402
 from nexus_site.run import safety  # noqa: E402
 from nexus_site.serving import errors  # noqa: E402
 from nexus_site.serving.bridge import Bridge, Message, Receive, Scope, Send  # noqa: E402
 from nexus_site.serving.handlers import ApiHandler, PeopleHandler  # noqa: E402
 from nexus_site.serving.proxies import Proxies  # noqa: E402
-from nexus_site.serving.waitable import WaitableCall, can_wait  # noqa: E402
+from nexus_site.serving.waitable import WaitableCall, is_waitable  # noqa: E402
 from toolbox import quotas  # noqa: E402
+from toolbox.faces import event_stream, mcp  # noqa: E402
 from toolbox.faces.hosts import status_of_foreign  # noqa: E402
 from toolbox.faces.responses import error_response  # noqa: E402
 from toolbox.faces.threads import THREADS, start_threads  # noqa: E402
 
 # Faces that wait. Each module offers `application(scope, receive, send)`, and `lifespan()`, an
 # asynchronous context manager, if something of it must live as long as the process.
-FACES = {
-    ("GET", "/api/v1/events"): "toolbox.faces.event_stream",
-    ("GET", "/admin/live"): "nexus_site.live.stream",
-    ("*", "/mcp"): "toolbox.faces.mcp",
-    ("*", "/mcp/"): "toolbox.faces.mcp",
+FACES: Mapping[tuple[str, str], ModuleType] = {
+    ("GET", "/api/v1/events"): event_stream,
+    ("GET", "/admin/live"): stream,
+    ("*", "/mcp"): mcp,
+    ("*", "/mcp/"): mcp,
 }
 HEALTH = {"/healthz": "alive", "/readyz": "ready"}
 """Addresses that say whether we work, and what their threads are called."""
@@ -48,19 +48,6 @@ SESSION_COOKIE = settings.SESSION_COOKIE_NAME.encode()
 log = structlog.get_logger(__name__)
 STRANGERS = 2  # threads; as many passwords are checked at once
 PEOPLE_BODY = 8  # times what an agent may send: forms with a whole pack in them
-
-
-def load_faces() -> dict[tuple[str, str], ModuleType]:
-    """Import the faces that this installation has."""
-    return {key: import_module(name) for key, name in FACES.items() if is_installed(name)}
-
-
-def is_installed(name: str) -> bool:
-    """Whether there is such a module."""
-    try:
-        return find_spec(name) is not None
-    except ModuleNotFoundError:  # its package is missing
-        return False
 
 
 def is_a_browser(scope: Scope) -> bool:
@@ -107,7 +94,7 @@ class Site:
     """Sends each request to the handler of its path."""
 
     threads: ThreadPoolExecutor
-    faces: dict[tuple[str, str], ModuleType] = field(default_factory=load_faces)
+    faces: Mapping[tuple[str, str], ModuleType] = field(default_factory=lambda: FACES)
     people_threads: ThreadPoolExecutor = field(
         default_factory=lambda: ThreadPoolExecutor(
             settings.WEB_PEOPLE_THREADS, thread_name_prefix="people"
@@ -156,7 +143,7 @@ class Site:
                 await self.ask_face(face, scope, receive, send)
             elif path in self.health:
                 await self.health[path](scope, receive, send)
-            elif can_wait(scope["method"], path):
+            elif is_waitable(scope["method"], path):
                 await WaitableCall(self.agents, self.threads)(scope, receive, send)
             elif errors.is_for_machine(path) and not is_a_browser(scope):
                 await self.agents(scope, receive, send)

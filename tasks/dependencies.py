@@ -23,7 +23,7 @@ from orgchart.policy.compiled import Policy
 from tasks.notifications import notify_unblocked
 from tasks.rules.actors import TaskActor, enforcement_of
 from tasks.rules.changes import subject_of
-from tasks.rules.ownership import can_change, has_ended
+from tasks.rules.ownership import already_ended, can_change
 from tasks.rules.updates import SOFT
 from tasks.rules.values import TaskRow, TaskUpdate
 from tasks.rules.visibility import readership_of
@@ -131,7 +131,7 @@ def require_joinable(named: NamedNeighbours, row: TaskRow, actor: TaskActor) -> 
         if other.number == row.number:
             raise _circle(row)
         if other.status is Status.DELETED:
-            raise Denied(has_ended(other, RULE))
+            raise Denied(already_ended(other, RULE))
     warnings = _require_changeable(named.blocks, row, actor)
     waiting = [row] if named.new_open_blockers else []
     waiting += named.blocks if row.status in UNFINISHED else ()

@@ -21,7 +21,7 @@ from tasks.rules.actors import TaskActor, enforcement_of
 from tasks.rules.approval import can_approve
 from tasks.rules.changes import TaskChange, subject_of, warning_event
 from tasks.rules.ownership import can_comment
-from tasks.rules.updates import has_version
+from tasks.rules.updates import can_apply_to_version
 from tasks.rules.values import TaskRow, TaskUpdate
 from tasks.rules.visibility import Readership, readership_of
 from tasks.store import read_for, save_change, task_result
@@ -124,7 +124,7 @@ def approve_task(
     actor = actor_of(caller, Deed.APPROVE_TASK)
     with transaction.atomic():
         row = read_for(actor, task_id, lock=True)
-        version = has_version(actor, row, TaskUpdate(expected_version=expected_version))
+        version = can_apply_to_version(actor, row, TaskUpdate(expected_version=expected_version))
         enforcement = enforcement_of(actor.policy)
         if enforcement is Enforcement.ENFORCE:
             caller.require(version)

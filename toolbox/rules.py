@@ -105,7 +105,7 @@ def _refusal(  # noqa: PLR0911  one return for each answer a gate can give
     return None
 
 
-def can_call(holder: Holder, *names: str) -> bool:
+def may_call(holder: Holder, *names: str) -> bool:
     """Whether the execution gate lets the holder call every one of these tools now."""
     return all(_refusal(REGISTRY.get(name), name, holder) is None for name in names)
 
@@ -132,13 +132,13 @@ def name_other_step(holder: Holder) -> str:
 def _asks_superior(holder: Holder) -> str:
     """How the holder can ask its superior by a tool that it has, or ''."""
     policy, agent = holder.policy, holder.agent
-    if agent.superior != BOARD and can_call(holder, "escalate"):
+    if agent.superior != BOARD and may_call(holder, "escalate"):
         return f", or ask {agent.superior} with escalate"
-    if agent.superior == BOARD and can_call(holder, "write_note"):
+    if agent.superior == BOARD and may_call(holder, "write_note"):
         return ", or tell the Board with write_note, for_board true"
     rule = policy.rule_between(agent, policy.superior_of(agent))
     types = policy.sendable_types(agent, agent.superior, rule) if rule else frozenset()
-    if rule is None or rule.needs_contract or not types or not can_call(holder, "send_mail"):
+    if rule is None or rule.needs_contract or not types or not may_call(holder, "send_mail"):
         return ""
     asked = "escalation" if "escalation" in types else min(types)
     return f", or ask {agent.superior} with send_mail, as {asked}"
@@ -150,7 +150,7 @@ def _other_mode(modes: frozenset[ToolMode], holder: Holder) -> str:
         return f"no session of {holder.policy.organisation} can use it; go on with another tool"
     accepts = (
         "accept a contract issued with that mode (list_contracts shows yours), or "
-        if can_call(holder, "accept_contract", "list_contracts")
+        if may_call(holder, "accept_contract", "list_contracts")
         else ""
     )
     return (

@@ -8,7 +8,7 @@ from dataclasses import replace
 from core.decision import Deny
 from toolbox.caller import Caller, Face
 from toolbox.registry import REGISTRY
-from toolbox.rules import can_call, name_other_step
+from toolbox.rules import may_call, name_other_step
 
 WORD = re.compile(r"\w+")
 REST_ADDRESS = "/api/"
@@ -31,4 +31,4 @@ def is_usable(step: str, caller: Caller) -> bool:
     if caller.face is Face.MCP and REST_ADDRESS in step:
         return False
     named = [word for word in WORD.findall(step) if REGISTRY.get(word)]
-    return can_call(caller.holder, *named)
+    return may_call(caller.holder, *named)

@@ -55,10 +55,10 @@ def use_approval(
     environment: str,
     artifact: str,
     now: datetime,
-    is_good: Callable[[Contract], Decision] | None = None,
+    can_deploy_under: Callable[[Contract], Decision] | None = None,
 ) -> str:
     """Use an approval that covers this deployment and return its contract's id: of those that the
-    rules and `is_good` allow, the one that expires soonest (Spec: contracts 18).
+    rules and `can_deploy_under` allow, the one that expires soonest (Spec: contracts 18).
 
     One of two concurrent deployments gets it. Raises Denied APPROVAL_REQUIRED with the problem of
     the closest approval.
@@ -83,8 +83,8 @@ def use_approval(
             allowed = rules.can_use_approval(
                 contract, caller.agent, environment=environment, artifact=artifact, now=now
             )
-            if isinstance(allowed, Allow) and is_good is not None:
-                allowed = is_good(row)
+            if isinstance(allowed, Allow) and can_deploy_under is not None:
+                allowed = can_deploy_under(row)
                 refused = refused or (allowed if isinstance(allowed, Deny) else None)
             if isinstance(allowed, Allow):
                 caller.require(allowed)

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from core.decision import Allow, Code, Decision, Deny, deny
 from orgchart.policy.compiled import Agent, Policy
 from orgchart.policy.parties import Party
-from orgchart.policy.paths import expand, is_denied, normal_path
+from orgchart.policy.paths import denying_pattern, expand, normal_path
 from orgchart.policy.vocabulary import Kind
 
 
@@ -42,7 +42,7 @@ def can_give_scope(
 def _denied(path: str, agent: Agent, policy: Policy) -> str:
     """The denied path of the agent's role that the folder is, is inside, or contains."""
     denied = expand(policy.role_of(agent).files.deny, agent)
-    return is_denied(path, denied) or next(
+    return denying_pattern(path, denied) or next(
         (folder for folder in denied if folder.endswith("/") and _covers(path, folder)), ""
     )
 

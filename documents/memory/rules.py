@@ -6,7 +6,7 @@ import re
 
 from core.decision import Allow, Code, Decision, deny
 from orgchart.policy.compiled import Agent, Policy
-from orgchart.policy.paths import is_denied, normal_path
+from orgchart.policy.paths import denying_pattern, normal_path
 from orgchart.policy.readership import readable_writers
 from orgchart.policy.vocabulary import Kind
 from toolbox.frames.rules import delegators_of
@@ -85,7 +85,7 @@ def can_append(scope: str, agent: Agent, policy: Policy) -> Decision:
 def can_save(name: str, agent: Agent, policy: Policy) -> Decision:
     """An artifact has a plain file name that no prohibition of its role catches."""
     path = artifact_path(name, agent)
-    caught = is_denied(path, policy.roles[agent.role].files.deny)
+    caught = denying_pattern(path, policy.roles[agent.role].files.deny)
     if NAME.fullmatch(name) is None or not isinstance(normal_path(path), str):
         problem = "must be a plain file name, such as report.md"
     elif caught:

@@ -161,7 +161,7 @@ def _change(was: str, now: str) -> str:
     return str(was) if was == now else f"{was} → {now}"
 
 
-def _can_be(name: str, **params: Any) -> Callable[[Case], bool]:
+def _if_possible(name: str, **params: Any) -> Callable[[Case], bool]:
     return lambda row: isinstance(STEERINGS[name].can(records.facts_of(row), params), Allow)
 
 
@@ -201,7 +201,7 @@ def _on_a_line(text: str) -> str:
 def _other_outcome(row: Case) -> dict[str, Any]:
     """The outcome that the REVIEW can be overruled to now."""
     possible = [
-        o for o in (Outcome.APPROVED, Outcome.REJECTED) if _can_be("overrule", outcome=o)(row)
+        o for o in (Outcome.APPROVED, Outcome.REJECTED) if _if_possible("overrule", outcome=o)(row)
     ]
     return {"outcome": possible[0].value} if possible else {}
 
@@ -213,7 +213,7 @@ ACTS = (
         _("Amend ANALYSIS"),
         _("Your version takes the place of the ANALYSIS; the original stays. TASKS run again."),
         icon="edit_note",
-        possible=_can_be("amend-analysis"),
+        possible=_if_possible("amend-analysis"),
         initial=_analysis,
     ),
     _act(
@@ -225,7 +225,7 @@ ACTS = (
             "runs again."
         ),
         icon="checklist",
-        possible=_can_be("amend-tasks"),
+        possible=_if_possible("amend-tasks"),
         initial=_tasks,
     ),
     _act(

@@ -13,7 +13,7 @@ from core.blank import is_blank
 from core.decision import Code, Denied, refuse
 from core.params import Params, sentence_of
 from governance.cases.vocabulary import OFFICE_OF, OFFICES, Outcome, Signal, Stage
-from orgchart.policy.paths import is_denied, normal_path
+from orgchart.policy.paths import denying_pattern, normal_path
 
 Text = Annotated[str, StringConstraints(min_length=1, max_length=20_000, pattern=r"\S")]
 Short = Annotated[str, StringConstraints(min_length=1, max_length=200, pattern=r"\S")]
@@ -173,7 +173,7 @@ def signals_in(stage: Stage, content: Mapping[str, Any], denied: Sequence[str]) 
     if stage is Stage.IMPLEMENTATION:
         for made in content["artifacts"]:
             path = normal_path(made["path"])
-            if not isinstance(path, str) or is_denied(path, denied):
+            if not isinstance(path, str) or denying_pattern(path, denied):
                 return [Signal.UNAUTHORISED_CHANGE]
     return []
 

@@ -28,7 +28,7 @@ WINDOW = 500
 PAGE = 50
 
 
-def may_watch(cookie: str) -> str:
+def watching_user(cookie: str) -> str:
     """The username of the session's person if they may read the ledger now; else empty."""
     request = _request_of(cookie)
     if not (admin.site.has_permission(request) and request.user.has_perm(SEES)):
@@ -91,7 +91,7 @@ class PageWatcher:
         events = self.read()
         if not (events or prove):
             return events
-        if not may_watch(cookie):
+        if not watching_user(cookie):
             return None
         before, self.organisations = self.organisations, organisations_watched(cookie)
         if self.organisations in (before, None):

@@ -11,7 +11,7 @@ from django.http import HttpRequest, HttpResponse, QueryDict
 from pydantic_core import to_json
 
 from core.text_direction import show_in_text
-from nexus_site.live.events import PageWatcher, may_watch, organisations_watched, session_of
+from nexus_site.live.events import PageWatcher, organisations_watched, session_of, watching_user
 from toolbox.faces.sse import ALIVE, END, START, OpenStreams, part, until_gone
 from toolbox.faces.threads import in_thread
 
@@ -29,7 +29,7 @@ _STREAMS = OpenStreams[str](MOST)
 async def application(scope: Message, receive: Any, send: Any) -> None:
     """Stream what happens until the page is closed or the person may no longer look."""
     cookie = session_of(dict(scope["headers"]))
-    username = await in_thread(lambda: may_watch(cookie)) if cookie else ""
+    username = await in_thread(lambda: watching_user(cookie)) if cookie else ""
     if not username or _STREAMS.is_full(username):
         await _refuse(429 if username else 403, send)
         return

@@ -110,7 +110,7 @@ def ledger_status() -> str:
     return f"NOT SEALED for {backlog.seconds:.0f} s: see `manage.py ledger verify`"
 
 
-def can_read_metrics(request: HttpRequest) -> bool:
+def may_read_metrics(request: HttpRequest) -> bool:
     """True with METRICS_TOKEN; without one, for this machine alone, and not in production."""
     if settings.METRICS_TOKEN:
         sent = request.META.get("HTTP_AUTHORIZATION", "")
@@ -123,7 +123,7 @@ def can_read_metrics(request: HttpRequest) -> bool:
 @require_safe
 def metrics(request: HttpRequest) -> HttpResponse:
     """What all processes of this machine counted."""
-    if not can_read_metrics(request):
+    if not may_read_metrics(request):
         text = "Metrics need Authorization: Bearer METRICS_TOKEN.\n"
         return HttpResponse(text, status=401, content_type="text/plain")
     answer: HttpResponse = ExportToDjangoView(request)

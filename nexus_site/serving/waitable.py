@@ -15,7 +15,7 @@ from toolbox.registry import REGISTRY
 CALLS = "/api/v1/tools/"
 
 
-def can_wait(method: str, path: str) -> bool:
+def is_waitable(method: str, path: str) -> bool:
     """Whether a call to this address is of a tool that can wait."""
     if method != "POST" or not path.startswith(CALLS):
         return False

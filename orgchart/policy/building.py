@@ -43,7 +43,7 @@ def build_policy(  # noqa: PLR0913  the parts of a policy, each by its name
     names |= {agent.handle: agent.handle for agent in agents}
     known = {agent.handle for agent in agents}
     ceilings = {
-        role.name: frozenset(t.name for t in mail_types if t.can_come_from(role)) for role in roles
+        role.name: frozenset(t.name for t in mail_types if t.may_come_from(role)) for role in roles
     }
     holders: defaultdict[str, set[str]] = defaultdict(set)
     below: defaultdict[str, set[str]] = defaultdict(set)

@@ -69,7 +69,7 @@ class MailTypeRule:
     to_superior: bool = False
     description: str = ""
 
-    def can_come_from(self, role: Role) -> bool:
+    def may_come_from(self, role: Role) -> bool:
         """Whether holders of the role may send it at all."""
         return self.senders is None or not self.senders.isdisjoint({role.name, role.kind.value})
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 from orgchart import catalogue
 from orgchart.catalogue import Source
 from orgchart.policy.compiled import Agent, Policy, Role
-from orgchart.policy.paths import is_denied, is_within
+from orgchart.policy.paths import denying_pattern, is_within
 from orgchart.policy.protected import CI_TOOL, HOME, HOMES, PROTECTED, PROTECTED_CI
 from orgchart.policy.violation import BrokenInvariant, Subject
 from orgchart.policy.vocabulary import BOARD, ESCALATION, Kind
@@ -111,11 +111,15 @@ def protected_paths(policy: Policy) -> Iterator[BrokenInvariant]:
 
 
 def _problem_of_scope(role: Role, path: str) -> str:
-    if is_denied(path, PROTECTED):
+    if denying_pattern(path, PROTECTED):
         return "secrets and git's own folder are denied to every role"
     if is_within(path, HOMES) and not is_within(path, HOME) and not _oversees(role, path):
         return f"an agent's home is its own; write {HOME}"
-    if CI_TOOL not in role.tools and path in role.files.write and is_denied(path, PROTECTED_CI):
+    if (
+        CI_TOOL not in role.tools
+        and path in role.files.write
+        and denying_pattern(path, PROTECTED_CI)
+    ):
         return f"only a role with {CI_TOOL} changes CI files"
     return ""
 

@@ -93,7 +93,7 @@ def is_within(path: str, scope: str) -> bool:
     return target == wanted
 
 
-def is_denied(path: str, patterns: Sequence[str]) -> str:
+def denying_pattern(path: str, patterns: Sequence[str]) -> str:
     """The deny pattern that catches the path, or ''.
 
     A pattern with a slash is a path of the tree (a folder when it ends in one, which also catches
@@ -188,7 +188,7 @@ def _can_touch(
         return normal
     denied = (*files.deny, *NOT_NAMED)
     denied += () if access is Access.READ else files.deny_write
-    caught = is_denied(normal, expand(denied, agent))
+    caught = denying_pattern(normal, expand(denied, agent))
     if caught:
         return deny(
             Code.SCOPE_DENIED,

@@ -13,7 +13,7 @@ import pytest
 from contracts.issuing.rules import can_issue
 from contracts.vocabulary import ContractKind
 from core.decision import Allow
-from documents.rules import can_read_of, can_read_report, can_read_shared
+from documents.rules import may_read_report, may_read_reports_of, may_read_shared
 from governance.staff.rules import (
     can_give_role,
     can_manage,
@@ -131,9 +131,9 @@ def of_pair(
         **{name: isinstance(decision, Allow) for name, decision in asked.items()},
         "escalates": one.superior == other.handle
         and isinstance(can_escalate_to(one, policy), Allow),
-        "reads reports": can_read_of(other, one, policy),
-        "reads the report": can_read_report("reports/x.md", other, one, policy),
-        "reads shared": can_read_shared(other, one, policy),
+        "reads reports": may_read_reports_of(other, one, policy),
+        "reads the report": may_read_report("reports/x.md", other, one, policy),
+        "reads shared": may_read_shared(other, one, policy),
     }
     yield from ((name,) for name, is_so in found.items() if is_so)
     yield from of_office(policy, one, other)

@@ -109,7 +109,7 @@ class TaskActor:
             return True
         return other.handle == self.agent.handle or self.agent.handle in other.managers
 
-    def can_force_for(self, other: Agent) -> bool:
+    def may_force_for(self, other: Agent) -> bool:
         """Whether the actor may give an agent a task that requires another role.
 
         A lead whose superior is the Board may for every agent; any other lead for its own workers,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from core.decision import Code, Decision, deny
 from tasks.rules.actors import TaskActor, lead_name
 from tasks.rules.asking import active_leads, leads_to_ask
-from tasks.rules.ownership import YES, changes_owner, has_ended, leads_task, owned_by_other
+from tasks.rules.ownership import YES, already_ended, changes_owner, leads_task, owned_by_other
 from tasks.rules.values import TaskRow, TaskUpdate
 from tasks.vocabulary import Status
 
@@ -42,7 +42,7 @@ def can_approve(actor: TaskActor, task: TaskRow) -> Decision:
                 allowed=[],
             )
         case Status.COMPLETED | Status.DELETED:
-            return has_ended(task, rule)
+            return already_ended(task, rule)
 
 
 def may_approve(lead: TaskActor, task: TaskRow) -> bool:

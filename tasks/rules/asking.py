@@ -13,7 +13,7 @@ MAX_NAMED = 5
 """Agents that a refusal names at most."""
 
 
-def can_ask(actor: TaskActor, other: Agent) -> bool:
+def may_ask(actor: TaskActor, other: Agent) -> bool:
     """Whether the actor reaches another, active agent; a person of the Board reaches every one.
 
     By a contact rule without a contract, or by a comment where everyone reads every task.
@@ -39,6 +39,6 @@ def leads_to_ask(actor: TaskActor, could: Callable[[TaskActor], bool]) -> str:
     able = [
         lead.handle
         for lead in active_leads(actor)
-        if lead.agent is not None and could(lead) and can_ask(actor, lead.agent)
+        if lead.agent is not None and could(lead) and may_ask(actor, lead.agent)
     ]
     return " or ".join(able[:MAX_NAMED])

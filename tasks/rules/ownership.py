@@ -8,7 +8,7 @@ from core.decision import Allow, Code, Decision, Deny, deny
 from orgchart.policy.compiled import Agent, Policy
 from orgchart.policy.names import did_you_mean
 from tasks.rules.actors import TaskActor, is_for, read_permissions, roles_claiming
-from tasks.rules.asking import can_ask, leads_to_ask
+from tasks.rules.asking import leads_to_ask, may_ask
 from tasks.rules.values import TaskRow, TaskUpdate
 from tasks.vocabulary import Status
 
@@ -28,14 +28,14 @@ def changes_owner(actor: TaskActor, task: TaskRow, update: TaskUpdate) -> bool:
     return (new.id if new else None) != task.owner_id
 
 
-def has_known_owner(actor: TaskActor, task: TaskRow, update: TaskUpdate) -> Decision:
+def can_name_owner(actor: TaskActor, task: TaskRow, update: TaskUpdate) -> Decision:
     """The new owner is an agent of the organisation."""
     if not update.owner or new_owner(actor, update) is not None:
         return YES
     return unknown_owner(update.owner, actor.known_names)
 
 
-def has_active_owner(actor: TaskActor, task: TaskRow, update: TaskUpdate) -> Decision:
+def can_owner_act(actor: TaskActor, task: TaskRow, update: TaskUpdate) -> Decision:
     """The new owner is active.
 
     Asked last, so that no other agent learns which agents are deactivated (Spec: mail 19).
@@ -112,7 +112,7 @@ def _mismatch(problem: str, next_action: str) -> Deny:
     )
 
 
-def has_matching_role(actor: TaskActor, task: TaskRow, update: TaskUpdate) -> Decision:
+def can_owner_take(actor: TaskActor, task: TaskRow, update: TaskUpdate) -> Decision:
     """The new owner's role matches, unless a lead forces it (Spec: tasks 19, tasks 21)."""
     new = new_owner(actor, update)
     if new is None or new.id == task.owner_id or (update.force and actor.is_lead):
@@ -183,7 +183,7 @@ def can_change(actor: TaskActor, task: TaskRow, update: TaskUpdate) -> Decision:
     holder = new_owner(actor, update) if update.owner is not None else task.owner_in(actor.policy)
     if is_owner or (holder is not None and actor.is_agent(holder.id)):
         renews = is_owner and (only_owner or update.renews)
-        return YES if renews else _may_update_own(actor, task)
+        return YES if renews else _can_update_own(actor, task)
     if holder is not None or actor.agent is None:
         return owned_by_other(task, _step_to_owner(actor, task))
     return _can_change_unowned(actor, actor.agent, task, update)
@@ -192,7 +192,7 @@ def can_change(actor: TaskActor, task: TaskRow, update: TaskUpdate) -> Decision:
 def _step_to_owner(actor: TaskActor, task: TaskRow) -> str:
     """How the owner learns what another agent wants changed; '' where that agent cannot say it."""
     owner = task.owner_in(actor.policy)
-    asks = owner is not None and can_ask(actor, owner)
+    asks = owner is not None and may_ask(actor, owner)
     if isinstance(can_comment(actor, task), Deny):
         return "ask its owner" if asks else ""
     if asks:
@@ -206,13 +206,13 @@ def _can_change_unowned(
     moves = update.status in (Status.IN_PROGRESS, Status.COMPLETED)
     if task.creator_id == agent.id and not moves:
         return YES
-    own = _may_update_own(actor, task)
+    own = _can_update_own(actor, task)
     if isinstance(own, Deny):
         return own
     return can_take(actor.policy, agent, task.required_role, task.task_type)
 
 
-def _is_in_backlog(task: TaskRow) -> Decision:
+def _can_be_listed(task: TaskRow) -> Decision:
     if task.owner_id is None and task.status == Status.PENDING:
         return YES
     return deny(
@@ -228,7 +228,7 @@ def _can_curate(actor: TaskActor, task: TaskRow, update: TaskUpdate) -> Decision
     """A task of the backlog is ranked; it is edited and removed by its creator, and by a manager
     that could do it with its own workers (Spec: tasks 50).
     """
-    listed, agent = _is_in_backlog(task), actor.agent
+    listed, agent = _can_be_listed(task), actor.agent
     only_ranks = update.status is None and set(update.content) == {"rank"}
     if isinstance(listed, Deny) or only_ranks or agent is None or task.creator_id == agent.id:
         return listed
@@ -243,7 +243,7 @@ def _can_curate(actor: TaskActor, task: TaskRow, update: TaskUpdate) -> Decision
     )
 
 
-def _may_update_own(actor: TaskActor, task: TaskRow) -> Decision:
+def _can_update_own(actor: TaskActor, task: TaskRow) -> Decision:
     if actor.permissions.update_own:
         return YES
     names = leads_to_ask(actor, lambda lead: leads_task(lead, task))
@@ -274,7 +274,7 @@ def owned_by_other(task: TaskRow, next_action: str) -> Deny:
 def can_comment(actor: TaskActor, task: TaskRow) -> Decision:
     """Agents comment on the tasks they can read, unless their role's permissions leave that out."""
     if task.status is Status.DELETED:
-        return has_ended(task, "comments on deleted tasks (Spec: tasks 46)")
+        return already_ended(task, "comments on deleted tasks (Spec: tasks 46)")
     if actor.permissions.comment_all or actor.agent is None:
         return YES
     if actor.agent.id in {*task.workers, task.creator_id, task.owner_id}:
@@ -287,7 +287,7 @@ def can_comment(actor: TaskActor, task: TaskRow) -> Decision:
     )
 
 
-def has_ended(task: TaskRow, rule: str) -> Deny:
+def already_ended(task: TaskRow, rule: str) -> Deny:
     """The refusal of a change after the task's end."""
     rest = "it can no longer change" if task.status == Status.DELETED else "its owner stays"
     return deny(

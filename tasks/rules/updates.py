@@ -11,13 +11,13 @@ from tasks.rules.actors import TaskActor, enforcement_of, lead_name
 from tasks.rules.approval import approval_step, keeps_approval, may_approve
 from tasks.rules.ownership import (
     YES,
+    already_ended,
     can_change,
+    can_name_owner,
+    can_owner_act,
+    can_owner_take,
     can_set_owner,
     changes_owner,
-    has_active_owner,
-    has_ended,
-    has_known_owner,
-    has_matching_role,
     leads_task,
     new_owner,
 )
@@ -62,7 +62,7 @@ def can_update(actor: TaskActor, task: TaskRow, update: TaskUpdate) -> UpdateDec
     return UpdateDecision(YES, tuple(warnings))
 
 
-def has_version(actor: TaskActor, task: TaskRow, update: TaskUpdate) -> Decision:
+def can_apply_to_version(actor: TaskActor, task: TaskRow, update: TaskUpdate) -> Decision:
     """The task is still at the version that the caller names, if any (Spec: tasks 14)."""
     expected = update.expected_version
     if expected is None or expected == task.version:
@@ -91,7 +91,7 @@ def can_force(actor: TaskActor, task: TaskRow, update: TaskUpdate) -> Decision:
             rule=rule,
         )
     target = new_owner(actor, update)
-    if target is not None and not actor.can_force_for(target):
+    if target is not None and not actor.may_force_for(target):
         return deny(
             Code.FORCE_ASSIGN_DENIED,
             f"{actor.handle} can use forceAssign for its own workers only, not for {target.handle}",
@@ -108,7 +108,7 @@ def _without_force(actor: TaskActor) -> str:
     return f"leave forceAssign out, or ask {above.handle} to assign the task"
 
 
-def has_transition(actor: TaskActor, task: TaskRow, update: TaskUpdate) -> Decision:
+def can_move_to(actor: TaskActor, task: TaskRow, update: TaskUpdate) -> Decision:
     """The machine allows the transition to this actor (Spec: tasks 23)."""
     after = update.status
     if after is None:
@@ -179,14 +179,14 @@ def can_end_now(actor: TaskActor, task: TaskRow, update: TaskUpdate) -> Decision
     )
 
 
-def has_not_ended(actor: TaskActor, task: TaskRow, update: TaskUpdate) -> Decision:
+def can_still_change(actor: TaskActor, task: TaskRow, update: TaskUpdate) -> Decision:
     """A deleted task does not change; a completed one keeps its owner and approved content."""
     if task.status is Status.DELETED:
-        return has_ended(task, ENDED)
+        return already_ended(task, ENDED)
     if task.status is not Status.COMPLETED:
         return YES
     if changes_owner(actor, task, update):
-        return has_ended(task, ENDED)
+        return already_ended(task, ENDED)
     if task.approved_at is not None and update.reworks:
         return deny(
             Code.INVALID_TRANSITION,
@@ -198,7 +198,7 @@ def has_not_ended(actor: TaskActor, task: TaskRow, update: TaskUpdate) -> Decisi
     return YES
 
 
-def is_not_blocked(actor: TaskActor, task: TaskRow, update: TaskUpdate) -> Decision:
+def can_go_on(actor: TaskActor, task: TaskRow, update: TaskUpdate) -> Decision:
     """A task with an unfinished blocker neither starts nor completes (Spec: tasks 29)."""
     if update.status not in (Status.IN_PROGRESS, Status.COMPLETED):
         return YES
@@ -216,7 +216,7 @@ def is_not_blocked(actor: TaskActor, task: TaskRow, update: TaskUpdate) -> Decis
     )
 
 
-def is_approved(actor: TaskActor, task: TaskRow, update: TaskUpdate) -> Decision:
+def can_complete(actor: TaskActor, task: TaskRow, update: TaskUpdate) -> Decision:
     """A task of an approval type completes only with an approval that this update keeps.
 
     It is completed for an agent that did the work, and that is not its approver (Spec: tasks 45).
@@ -242,17 +242,17 @@ def is_approved(actor: TaskActor, task: TaskRow, update: TaskUpdate) -> Decision
 
 
 CHECKS: tuple[Check, ...] = (
-    has_version,
-    has_known_owner,
+    can_apply_to_version,
+    can_name_owner,
     can_force,
-    has_transition,
-    has_not_ended,
+    can_move_to,
+    can_still_change,
     can_end_now,
-    has_matching_role,
+    can_owner_take,
     can_set_owner,
-    has_active_owner,
+    can_owner_act,
     can_owner_read,
     can_change,
-    is_not_blocked,
-    is_approved,
+    can_go_on,
+    can_complete,
 )

@@ -214,7 +214,7 @@ class TestReading:
     )  # fmt: skip
     def test_of_reports_is_for_their_author_and_those_above(self, nexus, author, reader, reads):
         agents = nexus.agents
-        assert rules.can_read_of(agents[author], agents[reader], nexus) is reads
+        assert rules.may_read_reports_of(agents[author], agents[reader], nexus) is reads
         assert (agents[author].id in rules.authors_below(agents[reader], nexus)) is reads
 
     @pytest.mark.parametrize(
@@ -226,7 +226,7 @@ class TestReading:
     )  # fmt: skip
     def test_of_shared_files_is_not_from_worker_to_worker(self, nexus, writer, reader, reads):
         agents, policy = nexus.agents, replace(nexus, settings=BY_CONTACT)
-        assert rules.can_read_shared(agents[writer], agents[reader], policy) is reads
+        assert rules.may_read_shared(agents[writer], agents[reader], policy) is reads
 
     def test_of_shared_files_is_for_a_worker_that_the_writer_may_write_to(self, nexus):
         writer, reader = (nexus.agents[name] for name in ("backend_worker", "qa_worker"))
@@ -235,7 +235,7 @@ class TestReading:
         )
         contacts = {**nexus.contacts, (writer.role, reader.role): rule}
         policy = replace(nexus, contacts=contacts, settings=BY_CONTACT)
-        assert rules.can_read_shared(writer, reader, policy)
+        assert rules.may_read_shared(writer, reader, policy)
 
     def test_of_a_department_is_of_its_members_below(self, nexus):
         department = rules.department_of(nexus.agents["it_manager"], nexus)

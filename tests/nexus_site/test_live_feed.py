@@ -15,7 +15,7 @@ from core.actions import Action
 from core.events import Event
 from ledger.services import record_alone
 from nexus_site.live import stream
-from nexus_site.live.events import PageWatcher, may_watch, organisations_watched, session_of
+from nexus_site.live.events import PageWatcher, organisations_watched, session_of, watching_user
 from orgchart.models import Membership, Organisation
 from tests.people import join
 
@@ -53,34 +53,34 @@ def session_for(user):
 
 class TestWhoMayWatch:
     def test_is_signed_in_and_may_read_the_ledger(self, person):
-        assert may_watch(session_for(person)) == "olga"
+        assert watching_user(session_for(person)) == "olga"
 
     def test_is_not_a_stranger(self, db):
-        assert may_watch("") == ""
-        assert may_watch("x" * 32) == ""
+        assert watching_user("") == ""
+        assert watching_user("x" * 32) == ""
 
     def test_has_the_second_factor_that_the_session_was_opened_with(self, person, settings):
         settings.REQUIRE_SECOND_FACTOR = "everybody"
         device = TOTPDevice.objects.create(user=person, name="phone", confirmed=True)
         session = SessionStore(session_for(person))
-        assert may_watch(session.session_key) == ""
+        assert watching_user(session.session_key) == ""
         session[DEVICE_ID_SESSION_KEY] = device.persistent_id
         session.save()
-        assert may_watch(session.session_key) == "olga"
+        assert watching_user(session.session_key) == "olga"
         device.delete()
-        assert may_watch(session.session_key) == ""
+        assert watching_user(session.session_key) == ""
 
     @pytest.mark.parametrize("field", ["is_active", "is_staff"])
     def test_is_not_who_was_shut_out(self, person, field):
         cookie = session_for(person)
         setattr(person, field, False)
         person.save()
-        assert may_watch(cookie) == ""
+        assert watching_user(cookie) == ""
 
     def test_is_not_who_may_not_read_the_ledger(self, person):
         cookie = session_for(person)
         person.user_permissions.clear()
-        assert may_watch(cookie) == ""
+        assert watching_user(cookie) == ""
 
     def test_is_known_by_the_session_cookie_only(self):
         assert session_of({b"cookie": b"a=1; nexus_session=abc; b=2"}) == "abc"
@@ -177,7 +177,7 @@ class TestTheStream:
         assert sent[0]["status"] == 403
 
     def test_is_one_of_a_few_of_each_person(self, monkeypatch):
-        monkeypatch.setattr(stream, "may_watch", lambda cookie: "olga")
+        monkeypatch.setattr(stream, "watching_user", lambda cookie: "olga")
         monkeypatch.setitem(stream._STREAMS._open, "olga", stream.MOST)
         headers = [(b"cookie", b"nexus_session=abc")]
         sent = answered({"headers": headers, "path": "/admin/live"})
@@ -185,6 +185,6 @@ class TestTheStream:
         assert stream._STREAMS._open["olga"] == stream.MOST
 
     def test_refuses_more_filters_than_a_page_takes(self, monkeypatch):
-        monkeypatch.setattr(stream, "may_watch", lambda cookie: "olga")
+        monkeypatch.setattr(stream, "watching_user", lambda cookie: "olga")
         scope = {"headers": [(b"cookie", b"nexus_session=abc")], "query_string": b"a&" * 1001}
         assert answered(scope)[0]["status"] == 400

@@ -36,7 +36,7 @@ def ways_pair_by_pair(policy: Policy | None, handle: str, recipient: str) -> set
     ceiling = {
         name
         for name, kind in policy.mail_types.items()
-        if kind.can_come_from(policy.roles[agent.role])
+        if kind.may_come_from(policy.roles[agent.role])
     }
     carried = ceiling if rule.types is None else ceiling & rule.types
     free = recipient == BOARD or (carried and not rule.needs_contract)

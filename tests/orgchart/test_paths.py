@@ -14,8 +14,8 @@ from orgchart.packs.pack import policy_of
 from orgchart.policy.compiled import Agent, FileScopes
 from orgchart.policy.paths import (
     can_touch,
+    denying_pattern,
     is_code,
-    is_denied,
     is_within,
     normal_path,
     problem_of_deny,
@@ -264,7 +264,7 @@ class TestADenial:
         ],
     )
     def test_catches(self, path, patterns, caught):
-        assert is_denied(path, patterns) == caught
+        assert denying_pattern(path, patterns) == caught
 
     def test_wins_over_every_allowance(self):
         scopes = FileScopes(

@@ -19,7 +19,7 @@ from tasks.rules.actors import (
 from tasks.rules.approval import can_approve
 from tasks.rules.asking import active_leads
 from tasks.rules.changes import change_of
-from tasks.rules.ownership import can_comment, can_take, has_matching_role
+from tasks.rules.ownership import can_comment, can_owner_take, can_take
 from tasks.rules.texts import withheld_texts
 from tasks.rules.updates import can_update
 from tasks.rules.validation import can_type_role
@@ -430,32 +430,32 @@ class TestDecisions:
 
 class TestGuards:
     CASES = [
-        ("has_version", task(), TaskUpdate(expected_version=9, active_form="x")),
-        ("has_known_owner", task(), TaskUpdate(owner="unknown")),
+        ("can_apply_to_version", task(), TaskUpdate(expected_version=9, active_form="x")),
+        ("can_name_owner", task(), TaskUpdate(owner="unknown")),
         ("can_force", task(), TaskUpdate(force=True, active_form="x")),
-        ("has_transition", task("completed"), TaskUpdate(status=Status.PENDING)),
-        ("has_not_ended", task("deleted"), TaskUpdate(owner="architect")),
+        ("can_move_to", task("completed"), TaskUpdate(status=Status.PENDING)),
+        ("can_still_change", task("deleted"), TaskUpdate(owner="architect")),
         (
             "can_end_now",
             task("in_progress", owner=TEAM.agents["architect"]),
             TaskUpdate(owner="", status=Status.COMPLETED),
         ),
         (
-            "has_matching_role",
+            "can_owner_take",
             task(required_role="backend-leader"),
             TaskUpdate(owner="architect"),
         ),
         ("can_set_owner", task(owner=TEAM.agents["test-leader"]), TaskUpdate(owner="")),
-        ("has_active_owner", task(), TaskUpdate(owner="architect")),
+        ("can_owner_act", task(), TaskUpdate(owner="architect")),
         (
             "can_owner_read",
             replace(task(), subject_writer=TEAM.agents["test-leader"].id),
             TaskUpdate(owner="architect"),
         ),
         ("can_change", task(owner=TEAM.agents["test-leader"]), TaskUpdate(active_form="x")),
-        ("is_not_blocked", task(blockers=(9,)), TaskUpdate(status=Status.IN_PROGRESS)),
+        ("can_go_on", task(blockers=(9,)), TaskUpdate(status=Status.IN_PROGRESS)),
         (
-            "is_approved",
+            "can_complete",
             task("in_progress", task_type=NEEDS_APPROVAL),
             TaskUpdate(status=Status.COMPLETED),
         ),
@@ -470,7 +470,7 @@ class TestGuards:
         if name == "can_owner_read":
             settings = {**TEAM.settings, "task_visibility": "contacts"}
             who = TaskActor(replace(TEAM, settings=settings), who.agent)
-        if name == "has_active_owner":
+        if name == "can_owner_act":
             agents = {**TEAM.agents, "architect": replace(who.agent, active=False)}
             who = TaskActor(replace(TEAM, agents=agents), who.agent)
         assert isinstance(can_update(who, what, asked).decision, Deny)
@@ -501,9 +501,9 @@ class TestThePresentOwner:
         lead, names = actor(spec.ROLES[0]), spec.ROLES[1:]
         owner, other = TEAM.agents[names[0]], TEAM.agents[names[1]]
         owned = task(owner=owner, required_role=other.role)
-        assert code_of(has_matching_role(lead, owned, TaskUpdate(owner=owner.handle))) == "OK"
+        assert code_of(can_owner_take(lead, owned, TaskUpdate(owner=owner.handle))) == "OK"
         free = task(owner=other, required_role=other.role)
-        found = has_matching_role(lead, free, TaskUpdate(owner=owner.handle))
+        found = can_owner_take(lead, free, TaskUpdate(owner=owner.handle))
         assert code_of(found) == "ROLE_MISMATCH"
 
 

@@ -60,7 +60,7 @@ def _close(call: ActRequest) -> Answer:
     ) % {"agent": call.row.agent.handle, "count": closed}
 
 
-def _can_open(row: Session | Agent, grants: QuerySet[ModeGrant]) -> bool:
+def _may_open(row: Session | Agent, grants: QuerySet[ModeGrant]) -> bool:
     """Whether no grant of a person is open, and the organisation enables the mode."""
     return (
         not grants.filter(closed_at=None, mode=ToolMode.CODING, contract_ref="").exists()
@@ -82,7 +82,7 @@ OPEN = Act(
         "far as the agent's role has them, until a person closes the mode."
     ),
     perform=_open,
-    possible=lambda row: row.agent.active and _can_open(row, ModeGrant.objects.filter(session=row)),
+    possible=lambda row: row.agent.active and _may_open(row, ModeGrant.objects.filter(session=row)),
 )
 OPEN_FOR_AGENT = replace(
     OPEN,
@@ -90,7 +90,7 @@ OPEN_FOR_AGENT = replace(
     perform=_open_for_agent,
     possible=lambda agent: (
         agent.active
-        and _can_open(agent, ModeGrant.objects.filter(session__agent=agent, session__standing=True))
+        and _may_open(agent, ModeGrant.objects.filter(session__agent=agent, session__standing=True))
     ),
 )
 """The same for an agent that has no session yet because it never called."""

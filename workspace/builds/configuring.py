@@ -21,11 +21,11 @@ def write_ci_config(*, caller: Caller, path: str, content: str, now: datetime) -
     Raises Denied SCOPE_DENIED for another path, INVALID_PARAMS for what is no YAML mapping,
     QUOTA_EXCEEDED. Spec: hands 10.
     """
-    can_configure(caller=caller, path=path, content=content)
+    require_configurable(caller=caller, path=path, content=content)
     return write_file(caller=caller, path=path, content=content, now=now)
 
 
-def can_configure(*, caller: Caller, path: str, content: str) -> None:
+def require_configurable(*, caller: Caller, path: str, content: str) -> None:
     """Raise Denied where the file would be refused."""
     require_paths(caller, [path], Access.WRITE)
     caller.require(can_write_ci(path))

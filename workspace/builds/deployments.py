@@ -51,7 +51,7 @@ def deploy(*, caller: Caller, environment: str, artifact: str, now: datetime) ->
     approval is used. What happens after the start is the result's `state`. Spec: hands 9, hands 24,
     contracts 18.
     """
-    can_deploy(caller=caller, environment=environment, artifact=artifact, now=now)
+    require_deployable(caller=caller, environment=environment, artifact=artifact, now=now)
     built = _built(caller, artifact)
     what = [artifact, environment]
     with (
@@ -71,7 +71,7 @@ def deploy(*, caller: Caller, environment: str, artifact: str, now: datetime) ->
     return _result_of(Deployment.objects.get(id=row.id), run)
 
 
-def can_deploy(*, caller: Caller, environment: str, artifact: str, now: datetime) -> None:
+def require_deployable(*, caller: Caller, environment: str, artifact: str, now: datetime) -> None:
     """Raise Denied where a deployment would be refused before an engine is asked; uses nothing."""
     if rules.needs_approval(environment):
         with transaction.atomic():
@@ -93,7 +93,7 @@ def _use_approval(caller: Caller, environment: str, artifact: str, now: datetime
     rows = ImageBuild.objects.filter(organisation_id=caller.organisation_id, digest=artifact)
     builds = list(rows.values_list("built_by_id", "built_at"))
 
-    def is_good(approval: Contract) -> Decision:
+    def can_deploy_under(approval: Contract) -> Decision:
         approver = approval.notice.sender_id
         by_another = rules.can_approve_build(approver, [builder for builder, _ in builds])
         if isinstance(by_another, Deny):
@@ -101,7 +101,11 @@ def _use_approval(caller: Caller, environment: str, artifact: str, now: datetime
         return rules.can_be_approved(approval.id, approval.created_at, [at for _, at in builds])
 
     return use_approval(
-        caller=caller, environment=environment, artifact=artifact, now=now, is_good=is_good
+        caller=caller,
+        environment=environment,
+        artifact=artifact,
+        now=now,
+        can_deploy_under=can_deploy_under,
     )
 
 

@@ -32,7 +32,7 @@ class DockerBuild(Params):
     )
 
 
-def _may_build(caller: Caller, params: DockerBuild, now: datetime) -> Any:
+def _check_build(caller: Caller, params: DockerBuild, now: datetime) -> Any:
     require_paths(caller, [params.path.rstrip("/") + "/"], Access.READ)
     images.require_engine(caller)
 
@@ -43,7 +43,7 @@ def _may_build(caller: Caller, params: DockerBuild, now: datetime) -> Any:
     modes=CODING_ONLY,
     open_world=True,
     acts_outside=True,
-    dry_run=_may_build,
+    dry_run=_check_build,
 )
 def docker_build(caller: Caller, params: DockerBuild, now: datetime) -> BuiltImage:
     """Build a container image from a folder in your scope; deploy it by the digest returned."""
@@ -57,8 +57,8 @@ class DockerDeploy(Params):
     artifact: Artifact = Field(description="its digest, such as sha256:…")
 
 
-def _may_deploy(caller: Caller, params: DockerDeploy, now: datetime) -> Any:
-    deployments.can_deploy(
+def _check_deploy(caller: Caller, params: DockerDeploy, now: datetime) -> Any:
+    deployments.require_deployable(
         caller=caller, environment=params.environment, artifact=params.artifact, now=now
     )
 
@@ -70,7 +70,7 @@ def _may_deploy(caller: Caller, params: DockerDeploy, now: datetime) -> Any:
     destructive=True,
     open_world=True,
     acts_outside=True,
-    dry_run=_may_deploy,
+    dry_run=_check_deploy,
 )
 def docker_deploy(caller: Caller, params: DockerDeploy, now: datetime) -> DeployedArtifact:
     """Deploy an artefact. Production needs an unused approval of exactly this deployment."""
@@ -86,8 +86,8 @@ class ManageCiConfig(Params):
     content: Text = Field(description="one YAML mapping, without anchors and tags")
 
 
-def _may_configure(caller: Caller, params: ManageCiConfig, now: datetime) -> Any:
-    configuring.can_configure(caller=caller, path=params.path, content=params.content)
+def _check_configure(caller: Caller, params: ManageCiConfig, now: datetime) -> Any:
+    configuring.require_configurable(caller=caller, path=params.path, content=params.content)
 
 
 @tool(
@@ -96,7 +96,7 @@ def _may_configure(caller: Caller, params: ManageCiConfig, now: datetime) -> Any
     modes=CODING_ONLY,
     destructive=True,
     idempotent=True,
-    dry_run=_may_configure,
+    dry_run=_check_configure,
 )
 def manage_ci_config(caller: Caller, params: ManageCiConfig, now: datetime) -> WrittenFile:
     """Write a file of the CI/CD configuration in your scope."""
@@ -112,7 +112,7 @@ class RunHealthCheck(Params):
     environment: Environment | None = Field(None, description="the newest deployment's if left out")
 
 
-def _may_check(caller: Caller, params: RunHealthCheck, now: datetime) -> Any:
+def _check_health(caller: Caller, params: RunHealthCheck, now: datetime) -> Any:
     images.require_engine(caller)
     health.latest(caller, params.service, params.environment)
 
@@ -123,7 +123,7 @@ def _may_check(caller: Caller, params: RunHealthCheck, now: datetime) -> Any:
     modes=CODING_ONLY,
     read_only=True,
     acts_outside=True,
-    dry_run=_may_check,
+    dry_run=_check_health,
 )
 def run_health_check(caller: Caller, params: RunHealthCheck, now: datetime) -> ServiceHealth:
     """Ask a deployed service whether it is well. Its address is known here, never given."""

@@ -50,7 +50,7 @@ def read_file(*, caller: Caller, path: str) -> FileContent:
     return {"content": content, "sha256": hashlib.sha256(data).hexdigest()}
 
 
-def can_read_file(*, caller: Caller, path: str) -> None:
+def require_readable(*, caller: Caller, path: str) -> None:
     """Raise Denied where `read_file` would be refused; no commit is checked out."""
     require_paths(caller, [path], Access.READ)
     with _translated(path):

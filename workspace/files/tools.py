@@ -15,8 +15,8 @@ from workspace.results import FileContent, LogLines, WrittenFile
 from workspace.services import require_paths
 
 
-def _may_read(caller: Caller, params: OnePath, now: datetime) -> None:
-    services.can_read_file(caller=caller, path=params.path)
+def _check_read(caller: Caller, params: OnePath, now: datetime) -> None:
+    services.require_readable(caller=caller, path=params.path)
 
 
 @tool(
@@ -25,7 +25,7 @@ def _may_read(caller: Caller, params: OnePath, now: datetime) -> None:
     modes=CODING_ONLY,
     read_only=True,
     acts_outside=True,
-    dry_run=_may_read,
+    dry_run=_check_read,
 )
 def read_file(caller: Caller, params: OnePath, now: datetime) -> FileContent:
     """Read a file in your scope."""
@@ -38,7 +38,7 @@ def read_file(caller: Caller, params: OnePath, now: datetime) -> FileContent:
     modes=CODING_ONLY,
     read_only=True,
     acts_outside=True,
-    dry_run=_may_read,
+    dry_run=_check_read,
 )
 def read_code(caller: Caller, params: OnePath, now: datetime) -> FileContent:
     """Read a file of your workers' workspaces; nothing can be changed this way."""

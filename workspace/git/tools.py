@@ -28,7 +28,7 @@ class GitBranch(Params):
     take_in_main: bool = Field(False, description="merge the main branch into your files")
 
 
-def _may_branch(caller: Caller, params: GitBranch, now: datetime) -> BranchResult:
+def _check_branch(caller: Caller, params: GitBranch, now: datetime) -> BranchResult:
     require_branch(caller, params.name)
     return {"branch": params.name, "commit": ""}
 
@@ -39,7 +39,7 @@ def _may_branch(caller: Caller, params: GitBranch, now: datetime) -> BranchResul
     modes=CODING_ONLY,
     acts_outside=True,
     idempotent=True,
-    dry_run=_may_branch,
+    dry_run=_check_branch,
 )
 def git_branch(caller: Caller, params: GitBranch, now: datetime) -> BranchResult:
     """Make or switch to the branch that your contract assigns."""
@@ -55,12 +55,14 @@ class GitCommit(Params):
     paths: Paths
 
 
-def _may_commit(caller: Caller, params: GitCommit, now: datetime) -> BranchResult:
+def _check_commit(caller: Caller, params: GitCommit, now: datetime) -> BranchResult:
     contract = require_commit(caller, params.paths)
     return {"branch": contract.assigned_branch, "commit": ""}
 
 
-@tool("git_commit", group=ToolGroup.CODE, modes=CODING_ONLY, acts_outside=True, dry_run=_may_commit)
+@tool(
+    "git_commit", group=ToolGroup.CODE, modes=CODING_ONLY, acts_outside=True, dry_run=_check_commit
+)
 def git_commit(caller: Caller, params: GitCommit, now: datetime) -> BranchResult:
     """Commit files of your scope on your contract's branch."""
     return branches.commit(caller=caller, message=params.message, paths=params.paths, now=now)
@@ -72,7 +74,7 @@ class GitPush(Params):
     branch: Branch = Field(description="the branch that your contract assigns")
 
 
-def _may_push(caller: Caller, params: GitPush, now: datetime) -> BranchResult:
+def _check_push(caller: Caller, params: GitPush, now: datetime) -> BranchResult:
     require_branch(caller, params.branch)
     return {"branch": params.branch, "commit": ""}
 
@@ -83,7 +85,7 @@ def _may_push(caller: Caller, params: GitPush, now: datetime) -> BranchResult:
     modes=CODING_ONLY,
     acts_outside=True,
     idempotent=True,
-    dry_run=_may_push,
+    dry_run=_check_push,
 )
 def git_push(caller: Caller, params: GitPush, now: datetime) -> BranchResult:
     """Push your contract's branch. Protected branches are refused."""
@@ -105,12 +107,14 @@ class ReviewPr(Params):
         return reviews.ReviewDraft(**self.model_dump())
 
 
-def _may_review(caller: Caller, params: ReviewPr, now: datetime) -> dict[str, str]:
+def _check_review(caller: Caller, params: ReviewPr, now: datetime) -> dict[str, str]:
     reviews.check_review(caller=caller, draft=params.draft)
     return {"branch": params.branch}
 
 
-@tool("review_pr", group=ToolGroup.CODE, modes=CODING_ONLY, acts_outside=True, dry_run=_may_review)
+@tool(
+    "review_pr", group=ToolGroup.CODE, modes=CODING_ONLY, acts_outside=True, dry_run=_check_review
+)
 def review_pr(caller: Caller, params: ReviewPr, now: datetime) -> ReviewComment:
     """Read and comment on a worker's branch; approving merges it after QA's PASS."""
     return reviews.review(caller=caller, draft=params.draft, now=now)

@@ -9,7 +9,7 @@ from pathlib import Path
 from core.decision import Code, refuse
 from documents.tree import Missing, SafeTree, Unsafe
 from orgchart.policy.compiled import FileScopes
-from orgchart.policy.paths import expand, is_denied, is_of_company, is_within
+from orgchart.policy.paths import denying_pattern, expand, is_of_company, is_within
 from orgchart.policy.vocabulary import ContractScope
 from toolbox.caller import Caller
 from toolbox.scopes import active_scopes
@@ -48,7 +48,7 @@ def mounts_of(caller: Caller, code: Files | None = None) -> tuple[Mount, ...]:
     for scope in scopes:
         path = scope.rstrip("/")
         kind = _kind(code.tree, path)
-        if kind is None or is_denied(path, denied):
+        if kind is None or denying_pattern(path, denied):
             continue
         mounts.append(Mount(code.folder / path, f"{WORK}/{path}"))
         if kind == "folder":
@@ -86,10 +86,11 @@ def _denied(root: Path, folder: str, patterns: tuple[str, ...]) -> Iterator[str]
                 rule="size of a clone",
             )
         for name in files:
-            if is_denied(f"{here}/{name}", patterns) and not os.path.islink(f"{place}/{name}"):  # noqa: PTH114
-                yield f"{here}/{name}"
+            path = f"{here}/{name}"
+            if denying_pattern(path, patterns) and not os.path.islink(f"{place}/{name}"):  # noqa: PTH114
+                yield path
         for name in list(folders):
-            if is_denied(f"{here}/{name}/", patterns):
+            if denying_pattern(f"{here}/{name}/", patterns):
                 folders.remove(name)
                 if not os.path.islink(f"{place}/{name}"):  # noqa: PTH114
                     yield f"{here}/{name}/"

@@ -38,7 +38,7 @@ def _explained(caller: Caller, params: UseSkill, now: datetime) -> StartedSkill:
 NONE = "you have no skill"
 
 
-def _has_none(holder: Holder) -> str:
+def _why_unusable(holder: Holder) -> str:
     """An agent's list may also hold tools, which it calls by their own names."""
     return "" if any(not REGISTRY.get(name) for name in holder.agent.skills) else NONE
 
@@ -56,7 +56,7 @@ def _prompted(caller: Caller) -> str:
     acts_outside=True,
     dry_run=_explained,
     prompt_line=_prompted,
-    unusable=_has_none,
+    unusable=_why_unusable,
 )
 def use_skill(caller: Caller, params: UseSkill, now: datetime) -> StartedSkill:
     """Start one of your skills: you go on inside its frame, by its prompt and with its tools only,
