@@ -67,7 +67,7 @@ def close_contract(
         _save(row, contract, outcome, (reason.strip(), told), caller, now)
         record_intervention(
             caller,
-            Deed.CANCEL_CONTRACT,
+            deed=Deed.CANCEL_CONTRACT,
             subject=f"contract:{row.id}",
             trigger_condition=was,
             action_taken=f"close_contract_{outcome}",

@@ -94,7 +94,7 @@ def revoke_key(
             record(Action.KEY_REVOKED, by=caller, at=now, subject=subject, reason=reason)
             record_intervention(
                 caller,
-                Deed.REVOKE_KEY,
+                deed=Deed.REVOKE_KEY,
                 subject=subject,
                 trigger_condition="key in use",
                 action_taken="revoke_key",

@@ -124,7 +124,7 @@ def _record(
 ) -> None:
     record_intervention(
         person,
-        Deed.MANAGE_TASK,
+        deed=Deed.MANAGE_TASK,
         subject=subject_of(reader_of(person).policy, row.number),
         trigger_condition=condition,
         action_taken=action,

@@ -136,7 +136,7 @@ def _record_switch(
     """Keep that a person switched the mode of a session; `mode` is what it was before."""
     record_intervention(
         caller,
-        Deed.SWITCH_MODE,
+        deed=Deed.SWITCH_MODE,
         subject=f"session:{row.id}",
         trigger_condition=f"session in {mode}",
         action_taken=action,

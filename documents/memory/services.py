@@ -109,7 +109,7 @@ def _write_as_person(
         if replaces:
             record_intervention(
                 person,
-                Deed.KEEP_MEMORY,
+                deed=Deed.KEEP_MEMORY,
                 subject=f"memory:{row.id}",
                 trigger_condition=f"entry in {owner.path}"[:200],
                 action_taken=action,

@@ -3,26 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import datetime
 from typing import Any
 
 from core.actors import Person
 from core.database import needs_transaction
-from core.permissions import Deed, PeopleGroup
+from core.interventions import InterventionFacts
+from core.permissions import PeopleGroup
 from governance.interventions.models import Intervention
 from governance.interventions.vocabulary import HumanOffice, operator_role
 
 
 @needs_transaction
 def insert_intervention(
-    *,
     person: Person,
-    deed: Deed,
-    subject: str,
-    trigger_condition: str,
-    action_taken: str,
-    reason: str,
-    now: datetime,
+    facts: InterventionFacts,
+    *,
     case_id: str | None = None,
     details: Mapping[str, Any] | None = None,
     confirmed: bool = False,
@@ -32,17 +27,17 @@ def insert_intervention(
     What lower rooms report with `core.interventions` comes here too.
     """
     groups = person.groups | ({PeopleGroup.BOARD} if person.is_superuser else frozenset())
-    role = operator_role(groups, deed) or HumanOffice.ADMIN
+    role = operator_role(groups, facts["deed"]) or HumanOffice.ADMIN
     return Intervention.objects.create(
         organisation_id=person.organisation_id or None,
         case_id=case_id,
-        subject=subject,
-        timestamp=now,
+        subject=facts["subject"],
+        timestamp=facts["now"],
         operator=person.username,
         operator_role=role.value,
-        trigger_condition=trigger_condition,
-        action_taken=action_taken,
-        reason=reason.strip(),
+        trigger_condition=facts["trigger_condition"],
+        action_taken=facts["action_taken"],
+        reason=facts["reason"].strip(),
         details=dict(details or {}),
         confirmed=confirmed,
     )

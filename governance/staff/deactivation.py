@@ -35,7 +35,7 @@ def deactivate_agent(
     """
     with transaction.atomic():
         contract = org_changes.use_change(caller, OrgAct.DEACTIVATE, agent, now)
-        org_changes.require_version(caller, expected_version)
+        org_changes.require_policy(caller.policy, expected_version)
         target = org_changes.find_agent(caller, agent)
         caller.require(rules.can_manage(caller.agent, target, caller.policy))
         return _deactivate(caller, caller.policy, target, reason, now, contract=contract)
@@ -52,14 +52,13 @@ def deactivate_by_person(
     require_deed(person, Deed.ACTIVATE_AGENT, reason=reason)
     with transaction.atomic():
         policy = compile_policy(person.organisation_id)
-        if policy.version != expected_version:
-            raise Denied(org_changes.stale_policy(expected_version, policy.version))
+        org_changes.require_policy(policy, expected_version)
         target = policy.resolve(agent)
         if target is None:
             raise Denied(unknown_agent(agent, "choose an agent of the list", known=policy.agents))
         record_intervention(
             person,
-            Deed.ACTIVATE_AGENT,
+            deed=Deed.ACTIVATE_AGENT,
             subject=f"agent:{target.handle}",
             trigger_condition="active",
             action_taken="deactivate_agent",

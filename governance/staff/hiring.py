@@ -69,7 +69,7 @@ def hire_agent(
             group=hire.group or "",
         )
         contract = use_change(caller=caller, sought=sought, now=now)
-        version = org_changes.require_version(caller, expected_version)
+        version = org_changes.require_policy(caller.policy, expected_version)
 
         def apply(organisation: Organisation) -> None:
             if is_new_kind:
@@ -131,7 +131,7 @@ def describe_agent(
         )
     with transaction.atomic():
         contract = org_changes.use_change(caller, OrgAct.DESCRIBE, agent, now)
-        version = org_changes.require_version(caller, expected_version)
+        version = org_changes.require_policy(caller.policy, expected_version)
         target = org_changes.find_agent(caller, agent)
         caller.require(rules.can_manage(caller.agent, target, caller.policy))
         if skills is not None:

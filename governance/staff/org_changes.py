@@ -14,12 +14,12 @@ from contracts.vocabulary import OrgAct
 from core.actions import Action
 from core.actors import Actor
 from core.database import violated_constraint
-from core.decision import Code, Denied, Deny, refuse, stale
+from core.decision import Code, Denied, refuse, require_version
 from governance.staff import rules
 from governance.staff.org_files import write_org_files_soon
 from orgchart.models import Agent as AgentRow
 from orgchart.models import Organisation
-from orgchart.policy.compiled import Agent, Role
+from orgchart.policy.compiled import Agent, Policy, Role
 from orgchart.policy.names import unknown_agent
 from orgchart.services import PolicyChange, change_policy
 from toolbox.caller import Caller
@@ -42,25 +42,18 @@ def use_change(caller: Caller, act: OrgAct, name: str, now: datetime) -> str:
     return authorisations.use_change(caller=caller, sought=sought, now=now)
 
 
-def require_version(caller: Caller, expected: int | None) -> int:
-    """The policy version that this change is decided on: the caller's own.
+def require_policy(policy: Policy, expected: int | None) -> int:
+    """The version of the policy that a change is decided on.
 
     Raises Denied VERSION_MISMATCH when another one was expected.
     """
-    current = caller.policy.version
-    if expected is not None and expected != current:
-        raise Denied(stale_policy(expected, current))
-    return current
-
-
-def stale_policy(expected: int, current: int) -> Deny:
-    """The refusal of a change that was decided on another policy than the present one."""
-    return stale(
+    require_version(
         "the organisation",
         "read the organisation again and repeat with its current policy_version",
         expected=expected,
-        current=current,
+        current=policy.version,
     )
+    return policy.version
 
 
 def find_agent(caller: Caller, name: str) -> Agent:

@@ -76,7 +76,7 @@ def update_org_chart(
         allowed = [_allowed(caller, move) for move in moves]
         sought = {step.target.handle: _line(caller, step) for step in allowed}
         used = [use_change(caller=caller, sought=line, now=now) for line in sought.values()]
-        version = org_changes.require_version(caller, expected_version)
+        version = org_changes.require_policy(caller.policy, expected_version)
         for step in allowed:
             _require_possible(caller, step)
         _require_each_once(allowed)

@@ -67,7 +67,7 @@ def restrict_tool(
     """
     left = frozenset(modes)
     with transaction.atomic():
-        version = org_changes.require_version(caller, expected_version)
+        version = org_changes.require_policy(caller.policy, expected_version)
         worker = _worker(caller, agent)
         _use_change(caller, worker, now)
         restriction = _lock_restriction(worker, tool)
@@ -105,7 +105,7 @@ def restore_tool(
     Raises Denied: NOT_FOUND where there is none, NOT_YOURS, VERSION_MISMATCH.
     """
     with transaction.atomic():
-        version = org_changes.require_version(caller, expected_version)
+        version = org_changes.require_policy(caller.policy, expected_version)
         worker = _worker(caller, agent)
         _use_change(caller, worker, now)
         restriction = _lock_restriction(worker, tool)

@@ -125,7 +125,7 @@ def answer_as_person(
         )
         record_intervention(
             person,
-            Deed.ANSWER_ESCALATION,
+            deed=Deed.ANSWER_ESCALATION,
             subject=f"escalation:{row.id}",
             trigger_condition=f"escalation {row.state}",
             action_taken="answer_escalation",

@@ -188,7 +188,7 @@ def _record(
     record(action, by=person, at=now, subject=subject, reason=reason.strip())
     record_intervention(
         person,
-        Deed.STOP_ORGANISATION if everyone else Deed.PAUSE_AGENT,
+        deed=Deed.STOP_ORGANISATION if everyone else Deed.PAUSE_AGENT,
         subject=subject,
         trigger_condition=condition,
         action_taken=taken,

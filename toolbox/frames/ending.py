@@ -95,7 +95,7 @@ def cancel_frame(*, frame_id: int, caller: Actor, reason: str, now: datetime) ->
         end_frame(frame=frame, before=before, actor=caller, now=now)
         record_intervention(
             caller,
-            Deed.CANCEL_FRAME,
+            deed=Deed.CANCEL_FRAME,
             subject=f"frame:{frame.id}",
             trigger_condition=f"frame {before}",
             action_taken="cancel_frame",

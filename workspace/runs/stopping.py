@@ -56,7 +56,7 @@ def stop_run(*, run_id: int, caller: Actor, reason: str, now: datetime) -> None:
         )
         record_intervention(
             caller,
-            Deed.STOP_RUN,
+            deed=Deed.STOP_RUN,
             subject=f"run:{row.id}",
             trigger_condition="run running" if row.started_at else "run waiting",
             action_taken="stop_run",

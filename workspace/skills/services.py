@@ -90,7 +90,7 @@ def withdraw(*, name: str, reason: str, caller: Actor, now: datetime) -> None:
         insert_event(_event(Action.SKILL_WITHDRAWN, name, caller, now, row.approved_digest, reason))
         record_intervention(
             caller,
-            Deed.APPROVE_SKILL,
+            deed=Deed.APPROVE_SKILL,
             subject=f"skill:{name}",
             trigger_condition=f"approved by {row.approved_by}",
             action_taken="withdraw_skill_approval",

@@ -157,14 +157,16 @@ def add_note(*, case_id: str, note: str, person: Person, now: datetime) -> None:
         subject = f"case:{row.id}"
         text = f"{NOTE_MARK} {note.strip()}"
         insert_intervention(
-            person=person,
-            deed=DEED_OF[action],
-            subject=subject,
+            person,
+            {
+                "deed": DEED_OF[action],
+                "subject": subject,
+                "trigger_condition": condition_of(row),
+                "action_taken": action.value,
+                "reason": text,
+                "now": now,
+            },
             case_id=row.id,
-            trigger_condition=condition_of(row),
-            action_taken=action.value,
-            reason=text,
-            now=now,
         )
         details = {"action_taken": action.value, "trigger_condition": condition_of(row)}
         record(
@@ -225,14 +227,16 @@ def _intervene(
     policy = current_policy(row.organisation_id)
     store.advance(row, to, event, policy=policy, caller=person, now=now, submission=submission)
     insert_intervention(
-        person=person,
-        deed=DEED_OF[action],
-        subject=f"case:{row.id}",
+        person,
+        {
+            "deed": DEED_OF[action],
+            "subject": f"case:{row.id}",
+            "trigger_condition": condition,
+            "action_taken": action.value,
+            "reason": reason,
+            "now": now,
+        },
         case_id=row.id,
-        trigger_condition=condition,
-        action_taken=action.value,
-        reason=reason,
-        now=now,
         details=details,
         confirmed=request.get("confirmed") is not None,
     )
