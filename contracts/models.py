@@ -15,12 +15,13 @@ from contracts.vocabulary import (
     FINAL_STATES,
     MACHINE,
     ContractKind,
+    ContractMove,
     ContractState,
-    Move,
     ReportKind,
     VerdictFinding,
 )
 from core.closed_sets import choices_of, one_of
+from core.limits import MAX_SUBJECT
 from documents.models import ReportType
 from mailroom.models import Escalation, Mail, Priority
 from orgchart.models import Agent, Organisation
@@ -55,7 +56,7 @@ class Contract(models.Model):
     )
     issuer_name = models.CharField(max_length=64)
     assignee = models.ForeignKey(Agent, models.PROTECT, related_name="+", db_index=False)
-    title = models.CharField(max_length=200)
+    title = models.CharField(max_length=MAX_SUBJECT)
     body = models.TextField()
     priority = models.CharField(max_length=8, choices=Priority.choices, default=Priority.MEDIUM)
     deadline = models.DateTimeField(null=True, blank=True)
@@ -185,32 +186,32 @@ class Contract(models.Model):
     def __str__(self) -> str:
         return f"{self.id}: {self.title}"
 
-    @MACHINE.step(Move.ACCEPT, state)
+    @MACHINE.step(ContractMove.ACCEPT, state)
     def accept(self, *, at: datetime) -> None:
         """The assignee starts."""
         self.accepted_at = at
 
-    @MACHINE.step(Move.SUBMIT, state)
+    @MACHINE.step(ContractMove.SUBMIT, state)
     def submit(self, *, at: datetime) -> None:
         """The assignee has finished."""
         self.submitted_at = at
 
-    @MACHINE.step(Move.REWORK, state)
+    @MACHINE.step(ContractMove.REWORK, state)
     def rework(self) -> None:
         """The issuer sends the work back; the next submission is another one."""
         self.submitted_at = None
 
-    @MACHINE.step(Move.PASS, state)
+    @MACHINE.step(ContractMove.PASS, state)
     def close_passed(self, *, at: datetime, by: str, reason: str) -> None:
         """The issuer accepts the work."""
         self._close(at, by, reason)
 
-    @MACHINE.step(Move.FAIL, state)
+    @MACHINE.step(ContractMove.FAIL, state)
     def close_failed(self, *, at: datetime, by: str, reason: str) -> None:
         """The issuer rejects the work."""
         self._close(at, by, reason)
 
-    @MACHINE.step(Move.CANCEL, state)
+    @MACHINE.step(ContractMove.CANCEL, state)
     def close_cancelled(self, *, at: datetime, by: str, reason: str) -> None:
         """The issuer, the Board, or the expiry of an approval cancels it."""
         self._close(at, by, reason)
@@ -229,7 +230,7 @@ class Report(models.Model):
     kind = models.CharField(max_length=16, choices=choices_of(ReportKind))
     submission = models.PositiveSmallIntegerField(null=True, blank=True)
     report_type = models.CharField(max_length=16, choices=ReportType.choices)
-    title = models.CharField(max_length=200)
+    title = models.CharField(max_length=MAX_SUBJECT)
     body = models.TextField()
     author = models.ForeignKey(Agent, models.PROTECT, related_name="+")
     mail = models.OneToOneField(Mail, models.PROTECT, related_name="+")

@@ -18,9 +18,9 @@ from contracts.judging import (
 from contracts.vocabulary import (
     MACHINE,
     ContractKind,
+    ContractMove,
     ContractOutcome,
     ContractState,
-    Move,
     ReportKind,
     VerdictFinding,
 )
@@ -101,7 +101,7 @@ def stale_contract(contract_id: str, expected: int, current: int) -> Deny:
     )
 
 
-def can_move(contract: ContractFacts, move: Move, who: Party) -> Decision:
+def can_move(contract: ContractFacts, move: ContractMove, who: Party) -> Decision:
     """Decide whether the contract's state allows this transition, for a party of the contract
     (Spec: contracts 2).
     """
@@ -158,7 +158,7 @@ def can_accept(contract: ContractFacts, who: Agent) -> Decision:
     """Decide whether an agent may accept a contract: its assignee, while it is pending."""
     if contract.assignee.id != who.id:
         return _not_yours(f"only {contract.assignee.handle} can accept {contract.id}")
-    return can_move(contract, Move.ACCEPT, who)
+    return can_move(contract, ContractMove.ACCEPT, who)
 
 
 def can_work_on(contract: ContractFacts, who: Agent) -> Decision:
@@ -183,7 +183,7 @@ def can_submit(contract: ContractFacts, who: Agent, kind: ReportKind) -> Decisio
         return _not_yours(f"only {contract.assignee.handle} reports on {contract.id}")
     if kind is ReportKind.PROGRESS and contract.state is ContractState.IN_PROGRESS:
         return Allow("progress of work in progress")
-    return can_move(contract, Move.SUBMIT, who)
+    return can_move(contract, ContractMove.SUBMIT, who)
 
 
 def can_submit_by_mail(contract: ContractFacts, who: Agent, to: str, policy: Policy) -> Decision:

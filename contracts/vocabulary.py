@@ -36,7 +36,7 @@ class DeadlineStage(StrEnum):
     OVERDUE = "overdue"
 
 
-class Move(StrEnum):
+class ContractMove(StrEnum):
     """The transitions of a contract, named as the model's methods."""
 
     ACCEPT = "accept"
@@ -56,13 +56,13 @@ class ContractOutcome(StrEnum):
     REWORK = "rework"
 
     @property
-    def move(self) -> Move:
+    def move(self) -> ContractMove:
         """The transition to this outcome."""
         return {
-            ContractOutcome.PASSED: Move.PASS,
-            ContractOutcome.FAILED: Move.FAIL,
-            ContractOutcome.CANCELLED: Move.CANCEL,
-            ContractOutcome.REWORK: Move.REWORK,
+            ContractOutcome.PASSED: ContractMove.PASS,
+            ContractOutcome.FAILED: ContractMove.FAIL,
+            ContractOutcome.CANCELLED: ContractMove.CANCEL,
+            ContractOutcome.REWORK: ContractMove.REWORK,
         }[self]
 
 
@@ -141,20 +141,20 @@ MACHINE = Machine(
     ContractState,
     ContractState.PENDING,
     {
-        Move.ACCEPT: Step((ContractState.PENDING,), ContractState.IN_PROGRESS, "assignee"),
-        Move.SUBMIT: Step(
+        ContractMove.ACCEPT: Step((ContractState.PENDING,), ContractState.IN_PROGRESS, "assignee"),
+        ContractMove.SUBMIT: Step(
             (ContractState.IN_PROGRESS,), ContractState.REVIEW, "assignee, by a completion report"
         ),
-        Move.REWORK: Step(
+        ContractMove.REWORK: Step(
             (ContractState.REVIEW,), ContractState.IN_PROGRESS, "issuer, with a reason"
         ),
-        Move.PASS: Step(
+        ContractMove.PASS: Step(
             (ContractState.REVIEW,),
             ContractState.PASSED,
             "issuer, after a PASS of QA on this submission of code work",
         ),
-        Move.FAIL: Step((ContractState.REVIEW,), ContractState.FAILED, "issuer"),
-        Move.CANCEL: Step(
+        ContractMove.FAIL: Step((ContractState.REVIEW,), ContractState.FAILED, "issuer"),
+        ContractMove.CANCEL: Step(
             OPEN_STATES, ContractState.CANCELLED, "issuer, Board, or the expiry of an approval"
         ),
     },

@@ -38,7 +38,7 @@ def is_public(address: Address) -> bool:
     return address.is_global and not address.is_multicast and not address.is_reserved
 
 
-def address_of(host: str) -> Address | None:
+def literal_address(host: str) -> Address | None:
     """The address that a host is, in any notation that systems accept; None for a name."""
     bare = host.partition("%")[0].rstrip(".")
     try:

@@ -49,7 +49,7 @@ class Pattern:
     def values_in(self, sentence: str) -> dict[str, str] | None:
         """What the sentence has in the places of the pattern; None if it does not fit.
 
-        A value ends before the first place where the literal after it stands.
+        A value ends before the first occurrence of the literal after it.
         """
         first, last = self.literals[0], self.literals[-1]
         if not self.names:

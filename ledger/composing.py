@@ -12,7 +12,7 @@ from psycopg.types.json import Jsonb
 from ledger.canonical import FIELDS
 
 SEPARATOR = b"\x01"
-"""Stands before and after the details. Escaped text never holds a control character."""
+"""On both sides of the details. Escaped text never holds a control character."""
 
 SHAPE = {
     "seq": "bigint",
@@ -78,7 +78,7 @@ def has_known_shape(connection: Connection) -> bool:
     return found is not None and bool(found[0])
 
 
-# What is outside Python's calendar cannot be read and has no form: nothing stands in its place.
+# What is outside Python's calendar cannot be read and has no form: NULL takes its place.
 AT = """CASE WHEN at >= '0001-01-01 00:00:00+00' AND at < '10000-01-01 00:00:00+00' THEN at END"""
 MOMENT = f"""pg_catalog.to_char(
     pg_catalog.timezone('UTC', {AT}), 'YYYY-MM-DD"T"HH24:MI:SS.US"+00:00"')"""

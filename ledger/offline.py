@@ -116,7 +116,7 @@ class Reader:
 
     def _event(self, entry: dict[str, Any]) -> None:
         if self._leaves is None:
-            raise Wrong(_file("an event stands before the first seal", 2))
+            raise Wrong(_file("an event comes before the first seal", 2))
         seal, leaf = self._leaves.seal, read_leaf(entry, self._leaves.seal)
         self.report.events += 1
         self._shown -= 1

@@ -176,8 +176,8 @@ class Leaves:
         if self._marks is None:
             return check_event(leaf, own, seal=self.seal.number)
         sealed = self._marks[self._tree.size][1]
-        stands = place[:8] == sealed
-        if own == leaf.digest and stands:
+        is_unmoved = place[:8] == sealed
+        if own == leaf.digest and is_unmoved:
             return None
         if own == leaf.digest:
             message = "it was rewritten or moved and its digest made anew"
@@ -185,7 +185,7 @@ class Leaves:
         if place_hash(leaf.era, leaf.xid, leaf.seq, own)[:8] == sealed:
             message = "its digest was changed; its fields are as sealed"
             return self._finding(SealFault.EVENT_DIGEST, message, leaf.seq)
-        message = "its fields were changed" + ("" if stands else ", its digest too")
+        message = "its fields were changed" + ("" if is_unmoved else ", its digest too")
         return self._finding(SealFault.EVENT_FIELDS, message, leaf.seq)
 
     def _finding(self, fault: SealFault, message: str, seq: int | None = None) -> Finding:

@@ -54,7 +54,7 @@ SELECT (SELECT count(*) FROM parties), (SELECT count(*) FROM mail)
 """
 
 
-class Attachment(TypedDict):
+class KeptAttachment(TypedDict):
     """A file that a mail names; with the digest of its content once that is kept."""
 
     path: str
@@ -72,7 +72,7 @@ class MailDraft:
     subject: str
     body: str
     priority: str = "medium"
-    attachments: Sequence[Attachment] = ()
+    attachments: Sequence[KeptAttachment] = ()
     reply_to: str | None = None
     contract_ref: str | None = None
     submits: bool = False
@@ -184,7 +184,7 @@ def send_as(  # noqa: PLR0913  a mail has these parts
     priority: str = "medium",
     contract_ref: str = "",
     reply_to: str | None = None,
-    attachments: Sequence[Attachment] = (),
+    attachments: Sequence[KeptAttachment] = (),
     rule: str = "",
 ) -> str:
     """Send what a higher room has decided may be sent: a contract's notice, a report, a verdict.

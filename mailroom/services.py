@@ -17,7 +17,7 @@ from core.hooks import Hook
 from documents.attachments import keep_file
 from ledger.services import record
 from mailroom import rules
-from mailroom.delivery import Attachment, MailDraft, insert_mail, send_system_mail
+from mailroom.delivery import KeptAttachment, MailDraft, insert_mail, send_system_mail
 from mailroom.escalations import answers
 from mailroom.escalations import services as escalations
 from mailroom.models import ContactGrant, Escalation, Mail
@@ -79,7 +79,7 @@ def send_mail(*, caller: Caller, draft: MailDraft, now: datetime) -> SentMail:
     return {"mail_id": mail_id, "status": "delivered", "created_at": now}
 
 
-def _keep_attachments(caller: Caller, draft: MailDraft) -> Sequence[Attachment]:
+def _keep_attachments(caller: Caller, draft: MailDraft) -> Sequence[KeptAttachment]:
     """The attachments with the digest of what each holds now (Spec: mail 28)."""
     kept = [keep_file(caller, each["path"]) for each in draft.attachments]
     return [

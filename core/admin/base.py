@@ -183,7 +183,7 @@ class BrowseAdmin(ReadOnlyAdmin):
         return TemplateResponse(request, "admin/nexus/history.html", context)
 
 
-def address_of(request: HttpRequest, subject: str, organisation_id: int | None) -> str:
+def page_of_subject(request: HttpRequest, subject: str, organisation_id: int | None) -> str:
     """The page of what an event is about; '' where it has none that this person may open."""
     noun, _, key = subject.partition(":")
     for model, page in admin.site._registry.items():  # noqa: SLF001  Django's public name

@@ -34,7 +34,7 @@ class Position:
 class CaseRecord:
     """What was submitted, as far as decisions need it.
 
-    `in_force` holds the stages whose result stands: ANALYSIS, TASKS unless ANALYSIS was amended
+    `in_force` holds the stages whose result counts: ANALYSIS, TASKS unless ANALYSIS was amended
     after it, the others of the ruled round. `authors` are the agents who submitted these; `acted`
     is everyone who acted in the case, by office. `review` is what the REVIEW of the ruled round
     says after an overruling, `amended` that ANALYSIS or TASKS changed after it.

@@ -35,7 +35,7 @@ def facts_of(row: Case) -> CaseFacts:
 
 
 def in_force(at: Position, artifacts: Sequence[Artifact]) -> dict[Stage, Artifact]:
-    """The newest artifact of each stage whose result stands; see CaseRecord."""
+    """The newest artifact of each stage whose result counts; see CaseRecord."""
     found: dict[Stage, Artifact] = {}
     for each in artifacts:
         stage = Stage(each.stage)

@@ -15,7 +15,7 @@ from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from core.admin.actors import actor_shown
-from core.admin.base import address_of, column, computed_column, in_hex, link, shown_column
+from core.admin.base import column, computed_column, in_hex, link, page_of_subject, shown_column
 from core.admin.browsing import ReadOnlyAdmin
 from core.admin.happened import facts_of, happened
 from core.admin.refused import coded, reason_as_text, reason_of, shortened
@@ -145,7 +145,7 @@ class EventAdmin(ReadOnlyAdmin):
     @column(_("subject"))
     def about(self, event: Event) -> SafeString | str:
         """What it is about, with a link to its page."""
-        address = address_of(event.viewer, event.subject, event.organisation_id)  # type: ignore[attr-defined]  # get_object sets it
+        address = page_of_subject(event.viewer, event.subject, event.organisation_id)  # type: ignore[attr-defined]  # get_object sets it
         return link(address, event.subject) if address else event.subject
 
     facts = shown_column("details", _("details"), facts_of)

@@ -44,7 +44,7 @@ def can_be_under(policy: Policy, agent: Agent, superior: str) -> Decision:
     """Decide whether the agent can report to that superior (Spec: organisation 49).
 
     The superior is active, no worker, of a higher rank, of no other group and not below the agent;
-    and the agent can escalate to it. Directly under the Board stands one top agent, or the leader
+    and the agent can escalate to it. Directly under the Board is one top agent, or the leader
     of each group.
     """
     if superior == BOARD:

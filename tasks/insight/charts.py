@@ -1,4 +1,4 @@
-"""ChartBar charts of figures over time, in the language of the page. The template draws them."""
+"""Bar charts of figures over time, in the language of the page. The template draws them."""
 
 from __future__ import annotations
 

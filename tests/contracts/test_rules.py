@@ -18,9 +18,9 @@ from contracts.vocabulary import (
     MACHINE,
     OPEN_STATES,
     ContractKind,
+    ContractMove,
     ContractOutcome,
     ContractState,
-    Move,
     ReportKind,
     VerdictFinding,
 )
@@ -107,9 +107,11 @@ class TestStates:
 
     def test_final_ones_have_no_way_out(self):
         assert all(MACHINE.steps_from(state) == () for state in FINAL_STATES)
-        assert all(Move.CANCEL in MACHINE.steps_from(state) for state in OPEN_STATES)
+        assert all(ContractMove.CANCEL in MACHINE.steps_from(state) for state in OPEN_STATES)
 
-    @pytest.mark.parametrize(("state", "move"), list(itertools.product(ContractState, Move)))
+    @pytest.mark.parametrize(
+        ("state", "move"), list(itertools.product(ContractState, ContractMove))
+    )
     def test_a_wrong_move_names_those_that_are_left(self, state, move):
         found = rules.can_move(a_contract(state), move, agent(BACKEND))
         if state in MACHINE.steps[move].sources:
@@ -126,7 +128,7 @@ class TestStates:
 
     @pytest.mark.parametrize("state", ContractState)
     def test_a_wrong_move_says_whether_the_state_is_final(self, state):
-        for move in Move:
+        for move in ContractMove:
             found = rules.can_move(a_contract(state), move, agent(BACKEND))
             if isinstance(found, Deny):
                 assert found.message.endswith("that state is final") is (state in FINAL_STATES)
@@ -142,7 +144,7 @@ class TestStates:
         ],
     )
     def test_a_wrong_move_tells_each_party_its_own_next_step(self, state, worker, issuer):
-        wrong = next(move for move in Move if state not in MACHINE.steps[move].sources)
+        wrong = next(move for move in ContractMove if state not in MACHINE.steps[move].sources)
         for who, step in ((BACKEND, worker), (IT, issuer)):
             found = rules.can_move(a_contract(state), wrong, agent(who))
             assert found.next_action.startswith(step)
@@ -563,7 +565,7 @@ class TestOneContractAtATime:
 class TestAtVersion:
     def test_tells_a_stale_version_after_whose_it_is_and_before_the_state(self):
         contract = a_contract(ContractState.REVIEW)  # version 3
-        yes, state = Allow("x"), rules.can_move(contract, Move.ACCEPT, agent(BACKEND))
+        yes, state = Allow("x"), rules.can_move(contract, ContractMove.ACCEPT, agent(BACKEND))
         mine = rules.can_accept(contract, agent(QA))
         for expected, decision, code in (
             (None, yes, "OK"), (3, yes, "OK"), (2, yes, Code.VERSION_MISMATCH),

@@ -1,8 +1,9 @@
-"""The first word of a function's name says what it answers (CONTRIBUTING, rules of the house)."""
+"""Names say one thing: a function's first word what it answers, a class's name one class."""
 
 import ast
 import re
 import subprocess
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,11 @@ ANSWERS = {
     "is": r"bool|tuple\[bool, (str|float)\]|Exists",
 }
 """By a name's first word, the types that it answers; a condition of a query is a boolean, too."""
+TWICE = {
+    *("Agent", "Role", "Group", "ContactRule", "MailTypeRule", "Event", "Seal"),
+    "Artifact",
+}
+"""Classes of the glossary: a value and the table that keeps it, and one name of two tables."""
 NOT_PRODUCT = re.compile(r"^(tests|proofs|docs)/|/migrations/")
 
 
@@ -28,12 +34,29 @@ def misnamed(source):
                 yield node.name
 
 
-def test_is_kept_by_every_function():
+@pytest.fixture(scope="module")
+def product():
+    """The source of every module of the product, by its path."""
     listed = ["git", "ls-files", "--", "*.py"]
     names = subprocess.run(listed, cwd=ROOT, capture_output=True, text=True, check=True).stdout
-    product = [name for name in names.splitlines() if not NOT_PRODUCT.search(name)]
-    found = {name: list(misnamed((ROOT / name).read_text("utf-8"))) for name in product}
-    assert len(product) > 500
+    ours = [name for name in names.splitlines() if not NOT_PRODUCT.search(name)]
+    assert len(ours) > 500
+    return {name: (ROOT / name).read_text("utf-8") for name in ours}
+
+
+def test_no_class_shares_its_name_but_those_of_the_glossary(product):
+    found = Counter(
+        node.name
+        for path, source in product.items()
+        if not path.startswith("lab/") and "/commands/" not in path
+        for node in ast.parse(source).body
+        if isinstance(node, ast.ClassDef)
+    )
+    assert {name for name, count in found.items() if count > 1} == TWICE
+
+
+def test_every_function_is_what_its_first_word_says(product):
+    found = {name: list(misnamed(source)) for name, source in product.items()}
     assert {name: functions for name, functions in found.items() if functions} == {}
 
 

@@ -35,7 +35,7 @@ class Health(TypedDict, total=False):
     Status: str
 
 
-class State(TypedDict, total=False):
+class ContainerState(TypedDict, total=False):
     """Whether a container runs."""
 
     Running: bool
@@ -60,7 +60,7 @@ class Container(TypedDict, total=False):
     """A container."""
 
     Id: str
-    State: State | None
+    State: ContainerState | None
     NetworkSettings: NetworkSettings | None
 
 

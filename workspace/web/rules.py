@@ -6,7 +6,7 @@ import re
 import unicodedata
 from urllib.parse import urljoin, urlsplit
 
-from core.addresses import address_of, is_public
+from core.addresses import is_public, literal_address
 from core.decision import Allow, Code, Decision, Deny, deny
 
 RULE = "only public addresses are read (spec: hands 12)"
@@ -40,7 +40,7 @@ def can_fetch(url: str) -> Decision:
             rule=RULE,
             url="must be a plain http or https address",
         )
-    number = address_of(host)
+    number = literal_address(host)
     named_inside = "." not in host.strip(".") or LOCAL_NAMES.search(host)
     if named_inside if number is None else not is_public(number):
         return inside(host)
