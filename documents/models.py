@@ -8,6 +8,7 @@ from django.db import models
 from django.db.models import Q
 
 from core.closed_sets import one_of
+from core.limits import MAX_SUBJECT
 from orgchart.models import Agent, Group, Organisation
 
 
@@ -39,7 +40,7 @@ class Document(models.Model):
     author = models.ForeignKey(Agent, models.PROTECT, related_name="+", db_index=False)
     folder = models.CharField(max_length=200)
     path = models.CharField(max_length=400)
-    title = models.CharField(max_length=200)
+    title = models.CharField(max_length=MAX_SUBJECT)
     body = models.TextField()
     sha256 = models.CharField(max_length=64)
     report_type = models.CharField(max_length=16, choices=ReportType.choices, blank=True)

@@ -8,6 +8,7 @@ from django.db import models
 from django.db.models import Q
 
 from core.closed_sets import one_of
+from core.limits import MAX_SUBJECT
 from orgchart.pauses.models import Pause as Pause  # noqa: PLC0414  a table of this app
 from orgchart.people.models import GivenPassword as GivenPassword  # noqa: PLC0414  as above
 from orgchart.people.models import Membership as Membership  # noqa: PLC0414  as above
@@ -60,7 +61,7 @@ class Role(models.Model):
 
     organisation = models.ForeignKey(Organisation, models.CASCADE, related_name="roles")
     name = models.CharField(max_length=64, validators=[HANDLE])
-    title = models.CharField(max_length=200)
+    title = models.CharField(max_length=MAX_SUBJECT)
     level = models.PositiveSmallIntegerField(validators=[MinValueValidator(1)])
     kind = models.CharField(max_length=16, choices=[(k, k) for k in Kind])
     summary = models.TextField(blank=True)
@@ -117,7 +118,7 @@ class Agent(models.Model):
     organisation = models.ForeignKey(Organisation, models.CASCADE, related_name="agents")
     handle = models.CharField(max_length=64, validators=[HANDLE])
     role = models.ForeignKey(Role, models.PROTECT, related_name="agents")
-    title = models.CharField(max_length=200, blank=True)
+    title = models.CharField(max_length=MAX_SUBJECT, blank=True)
     active = models.BooleanField(default=True)
     reports_to = models.ForeignKey(
         "self", models.PROTECT, related_name="reports", null=True, blank=True

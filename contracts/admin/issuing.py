@@ -26,6 +26,7 @@ from core.admin.contexts import admin_context
 from core.admin.refused import refuse_on_form
 from core.database import database_now
 from core.decision import Denied
+from core.limits import MAX_SUBJECT
 from core.people import person
 from core.permissions import Deed
 from mailroom.models import Priority
@@ -51,7 +52,9 @@ class IssueForm(forms.Form):
         widget=UnfoldAdminSelectWidget(),
         help_text=_("Who reports to the Board."),
     )
-    title = forms.CharField(label=_("Title"), max_length=200, widget=UnfoldAdminTextInputWidget())
+    title = forms.CharField(
+        label=_("Title"), max_length=MAX_SUBJECT, widget=UnfoldAdminTextInputWidget()
+    )
     body = forms.CharField(
         label=_("Body"),
         max_length=8000,

@@ -15,6 +15,7 @@ from unfold.widgets import (
 )
 
 from core.admin.acts import ReasonForm
+from core.limits import MAX_SUBJECT
 from governance.cases.rules import MOST_ROUNDS
 from governance.cases.vocabulary import Outcome
 
@@ -127,7 +128,9 @@ class NoteForm(forms.Form):
 class OpenForm(forms.Form):
     """A request that becomes a case."""
 
-    title = forms.CharField(label=_("Title"), max_length=200, widget=UnfoldAdminTextInputWidget())
+    title = forms.CharField(
+        label=_("Title"), max_length=MAX_SUBJECT, widget=UnfoldAdminTextInputWidget()
+    )
     request = forms.CharField(label=_("Request"), max_length=20_000, widget=_area(8))
 
 

@@ -11,6 +11,7 @@ from django.db.models import F, Q
 from django.utils.translation import gettext
 
 from core.closed_sets import one_of
+from core.limits import MAX_SUBJECT
 from governance.cases.moves import STAGES, STATES, SUBMITTED
 from governance.cases.vocabulary import OFFICE_OF, OFFICES, Fault, Outcome, Signal, Stage, State
 from orgchart.models import Agent, Organisation
@@ -35,7 +36,7 @@ class Case(models.Model):
 
     id = models.CharField(primary_key=True, max_length=32)
     organisation = models.ForeignKey(Organisation, models.CASCADE, related_name="+", db_index=False)
-    title = models.CharField(max_length=200)
+    title = models.CharField(max_length=MAX_SUBJECT)
     request = models.TextField()
     request_sha256 = models.CharField(max_length=64)
     opened_by = models.ForeignKey(
