@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Annotated, Any
+from typing import Annotated
 
 from pydantic import Field
 from typing_extensions import TypedDict
@@ -30,14 +30,51 @@ class ArtifactKept(TypedDict):
 
 
 @wire_result
-class CaseSubmitted(TypedDict):
+class CaseSubmitted(CaseMoved):
     """Where a case is after a submission, and what was kept of it."""
 
-    case_id: str
-    stage: str
-    round: int
-    state: str
     artifact: ArtifactKept
+
+
+@wire_result
+class AnalysisSeen(TypedDict):
+    """An ANALYSIS as it was submitted."""
+
+    what: str
+    why: str
+    constraints: str | list[str]
+
+
+@wire_result
+class TaskSeen(TypedDict):
+    """One task as it was planned."""
+
+    id: str
+    task: str
+    verify_by: str
+
+
+@wire_result
+class TasksSeen(TypedDict):
+    """TASKS as they were submitted."""
+
+    tasks: list[TaskSeen]
+
+
+@wire_result
+class ArtifactSeen(TypedDict):
+    """One file of an IMPLEMENTATION."""
+
+    path: str
+    sha256: str
+    body: str
+
+
+@wire_result
+class ImplementationSeen(TypedDict):
+    """An IMPLEMENTATION as it was submitted."""
+
+    artifacts: list[ArtifactSeen]
 
 
 @wire_result
@@ -75,35 +112,27 @@ class Inputs(TypedDict, total=False):
     """The legal inputs of the caller's office; nothing else is there."""
 
     REQUEST: str
-    ANALYSIS: dict[str, Any]
-    TASKS: dict[str, Any]
-    IMPLEMENTATION: dict[str, Any]
+    ANALYSIS: AnalysisSeen
+    TASKS: TasksSeen
+    IMPLEMENTATION: ImplementationSeen
     VERIFY_BY: list[TaskToVerify]
-    ARTIFACTS: list[dict[str, Any]]
+    ARTIFACTS: list[ArtifactSeen]
     REVIEW: OutcomeSeen
     TEST: OutcomeSeen
     PROTOCOL: Protocol
 
 
 @wire_result
-class CaseInputs(TypedDict):
+class CaseInputs(CaseMoved):
     """A case with the caller's legal inputs, as far as they exist."""
 
-    case_id: str
-    stage: str
-    round: int
-    state: str
     inputs: Inputs
 
 
 @wire_result
-class CaseListed(TypedDict):
+class CaseListed(CaseMoved):
     """One case of a list, without content."""
 
-    case_id: str
-    stage: str
-    round: int
-    state: str
     your_turn: Annotated[bool, Field(description="True if the case waits for your office")]
     opened_at: datetime
     moved_at: datetime

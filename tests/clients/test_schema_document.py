@@ -115,3 +115,25 @@ class TestExamples:
                 validator.validate(example["value"])
                 shown[code] = example["value"]["error_code"]
         assert shown == {code.value: code.value for code in Code}
+
+
+def objects_without_fields(schema, name=""):
+    """The names of all objects in a JSON schema whose fields it does not say."""
+    if isinstance(schema, list):
+        return {found for each in schema for found in objects_without_fields(each, name)}
+    if not isinstance(schema, dict):
+        return set()
+    is_free = schema.get("type") == "object" and "properties" not in schema
+    inner = {
+        found
+        for key, each in schema.items()
+        for found in objects_without_fields(each, key if key not in ("items", "anyOf") else name)
+    }
+    return inner | ({name} if is_free else set())
+
+
+class TestResults:
+    def test_name_the_fields_of_every_object_but_metadata(self):
+        found = {tool.name: objects_without_fields(tool.result_type.json_schema())
+                 for tool in REGISTRY.all()}  # fmt: skip
+        assert set().union(*found.values()) == {"metadata"}, found
