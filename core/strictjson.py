@@ -1,4 +1,4 @@
-"""Bodies from outside: JSON read strictly, so that nothing unstorable reaches a rule."""
+"""Bodies from outside: JSON read strictly, so that nothing unstorable reaches a rule; pure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A contract before it is issued, and the decision on everything that it contains."""
+"""A contract before it is issued, and the decision on everything that it contains; pure."""
 
 from __future__ import annotations
 
