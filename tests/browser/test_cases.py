@@ -14,7 +14,6 @@ from core.permissions import PeopleGroup
 from governance.models import Artifact, CodeAttempt, Intervention
 from ledger.models import Seal
 from ledger.sealer import seal_events
-from orgchart.policy_cache import POLICIES
 from tests.browser.eyes import NAMES, make_people
 from tests.company import load_company
 from tests.governance.cases.world import Play, code_of
@@ -28,11 +27,9 @@ NEXT_CODE = timedelta(seconds=30)
 
 @pytest.fixture
 def company(transactional_db):
-    POLICIES.clear()
     made = load_company("constitution")
     make_people()
-    yield made
-    POLICIES.clear()
+    return made
 
 
 @pytest.fixture

@@ -15,7 +15,6 @@ from django.db import connections
 
 from core.database import database_now
 from nexus_site.asgi import Site
-from orgchart.policy_cache import POLICIES
 from tests.company import Company, load_company
 
 ROOT = Path(__file__).parents[2]
@@ -92,7 +91,6 @@ class Way:
 
 @pytest.fixture
 def way(transactional_db: None) -> Iterator[Way]:
-    POLICIES.clear()
     with ThreadPoolExecutor(1) as threads:
         made = Way(Site(threads), load_company("nexus"))
         threading.setprofile(made.watch)  # of the thread that the pool starts

@@ -8,7 +8,6 @@ from governance.cases import services
 from governance.cases.content import Evidence
 from governance.cases.vocabulary import Ruling, Stage
 from governance.models import Artifact, Violation
-from orgchart.policy_cache import POLICIES
 from tests.company import load_company
 from tests.concurrency import at_once
 from tests.governance.cases.world import AGENT, CONTENT, EVIDENCE, Play, code_of, enrolled
@@ -19,9 +18,7 @@ AT_ONCE = 8
 
 @pytest.fixture
 def company(transactional_db):
-    POLICIES.clear()
-    yield load_company("constitution")
-    POLICIES.clear()
+    return load_company("constitution")
 
 
 def codes_of_many(call):

@@ -7,7 +7,6 @@ from contextlib import ExitStack, contextmanager
 import httpx
 import pytest
 
-from orgchart.policy_cache import POLICIES
 from tests.clients.listening import connected
 from tests.company import load_company
 from tests.governance.cases import oracle
@@ -23,9 +22,7 @@ OFFICE_TOOLS = ("case_inputs", "case_list", "case_submit", "case_decide", "case_
 @pytest.fixture
 def company(transactional_db, settings):
     settings.NEXUS_RATE_BURST = settings.NEXUS_RATE_PER_MINUTE = 10**6
-    POLICIES.clear()
-    yield load_company("constitution")
-    POLICIES.clear()
+    return load_company("constitution")
 
 
 class Stream:

@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 
 from governance.models import Artifact, Case, Violation
-from orgchart.policy_cache import POLICIES
 from tests.company import load_company
 from tests.governance.cases import oracle
 from tests.server import serving
@@ -20,9 +19,7 @@ SCRIPT = Path(__file__).resolve().parents[3] / "docs" / "clients" / "six_agents.
 @pytest.fixture
 def company(transactional_db, settings):
     settings.NEXUS_RATE_BURST = settings.NEXUS_RATE_PER_MINUTE = 10**6
-    POLICIES.clear()
-    yield load_company("constitution")
-    POLICIES.clear()
+    return load_company("constitution")
 
 
 def test_six_agents_deliver_a_case_that_is_rejected_once_and_fails_once(company, tmp_path):
