@@ -55,6 +55,13 @@ def model_of(node):
     return node.id if isinstance(node, ast.Name) else ""
 
 
+def keywords_of(call):
+    """The names of a call's keywords, also of a dictionary that is unpacked in it."""
+    named = {keyword.arg for keyword in call.keywords}
+    unpacked = [keyword.value for keyword in call.keywords if keyword.arg is None]
+    return named | {text_of(key) for each in unpacked for key in getattr(each, "keys", ()) if key}
+
+
 def state_writes(source, fields):
     """(line, what) for everything in a module's source that writes the state of a machine."""
     names = {each.name for each in fields}
@@ -67,7 +74,7 @@ def state_writes(source, fields):
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
             if model_of(node) in others:
                 continue
-            given = {keyword.arg for keyword in node.keywords} & names
+            given = keywords_of(node) & names
             if node.func.attr == "update" and given:
                 found.append((node.lineno, f".update({', '.join(sorted(given))}=…)"))
             listed = {text_of(each) for arg in node.args[1:] for each in ast.walk(arg)}
@@ -80,8 +87,11 @@ def statements(text, fields):
     """The tables whose state field an UPDATE in this text sets."""
     for each in fields:
         table = each.model._meta.db_table
+        named = rf"(?:{table}\b|{re.escape(GAP)})"
+        plain = rf"\bUPDATE\s+(?:ONLY\s+)?{named}"
+        upsert = rf"\bINSERT\s+INTO\s+{named}.*?\bDO\s+UPDATE\s+SET\b"
         for match in re.finditer(
-            rf"\bUPDATE\s+(?:ONLY\s+)?(?:{table}\b|{re.escape(GAP)})(.*?)(?:\bWHERE\b|\bRETURNING\b|\Z)",
+            rf"(?:{plain}|{upsert})(.*?)(?:\bWHERE\b|\bRETURNING\b|\Z)",
             text,
             re.DOTALL | re.IGNORECASE,
         ):
@@ -112,6 +122,8 @@ class TestTheState:
             "SQL = 'UPDATE contracts_contract SET version = 2, state = %s WHERE id = %s'",
             "cursor.execute('''WITH moved AS (\\n UPDATE contracts_contract SET state=1)''')",
             "SQL = f'UPDATE {table} SET state = %s WHERE id = %s'",
+            "rows.update(**{'state': 'passed'})",
+            "S = 'INSERT INTO contracts_contract VALUES (1) ON CONFLICT DO UPDATE SET state = 2'",
         ],
     )
     def test_and_the_check_finds_it(self, source):
@@ -124,6 +136,7 @@ class TestTheState:
             "SQL = 'UPDATE contracts_contract SET version = 2 WHERE state = %s'",
             "SQL = 'SELECT state FROM contracts_contract WHERE state = 1 FOR UPDATE'",
             "hash.update(state)",
+            "INSERT = 'INSERT INTO contracts_contract (id, state) VALUES (1, 2) RETURNING state'",
             "Document.objects.filter(id=1).update(state='filed')",
         ],
     )
