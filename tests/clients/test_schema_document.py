@@ -7,8 +7,9 @@ import pytest
 import schemathesis
 from jsonschema import Draft202012Validator
 
-from core.decision import Code, status_of
+from core.decision import Code, Deny, status_of
 from tests.oracle.codes import STATUSES
+from toolbox.answers import answer_denial
 from toolbox.faces.openapi import document
 from toolbox.registry import REGISTRY
 
@@ -115,6 +116,14 @@ class TestExamples:
                 validator.validate(example["value"])
                 shown[code] = example["value"]["error_code"]
         assert shown == {code.value: code.value for code in Code}
+
+
+class TestHeaders:
+    @pytest.mark.parametrize("code", Code)
+    def test_of_a_refusal_are_described(self, told, code):
+        deny = Deny(code, "", details={"retry_after": 1, "allow": ["GET"]})
+        described = told["components"]["responses"][f"Refused{status_of(code)}"]
+        assert answer_denial(deny).headers.keys() <= described.get("headers", {}).keys()
 
 
 def objects_without_fields(schema, name=""):

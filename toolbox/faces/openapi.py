@@ -46,10 +46,12 @@ FIXED: dict[str, Any] = {
 READ = (400, 401, 404, 405, 429, 500)
 """What a question may be refused with; a call may be refused with every status there is."""
 
+RETRY_AFTER = {"description": "seconds", "schema": {"type": "integer", "minimum": 1}}
 HEADERS: dict[int, Schema] = {
     401: {"WWW-Authenticate": {"schema": {"const": "Bearer"}}},
     405: {"Allow": {"schema": TEXT}},
-    429: {"Retry-After": {"description": "seconds", "schema": {"type": "integer", "minimum": 1}}},
+    429: {"Retry-After": RETRY_AFTER},
+    503: {"Retry-After": RETRY_AFTER},
 }
 
 
