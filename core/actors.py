@@ -56,7 +56,8 @@ class Confirmation:
 class Person(Unexplained):
     """A person in the admin or on the command line, acting on one organisation.
 
-    `groups` are the names of the Django groups that give rights; a superuser has every right.
+    `groups` are the names of the Django groups that give rights; a superuser has every right, and
+    is in the Board.
     `is_member` says whether they belong to that organisation (Spec: people 35), `is_member_of_all`
     whether to every one, and so to the installation.
     `confirmation` is given by the service that confirms a proposed change, and by nothing else.

@@ -74,7 +74,7 @@ STEERINGS: Mapping[str, Steering] = {
 
 def _steer(name: str, form: type[pages.CaseForm]) -> Callable[[ActRequest], Answer]:
     def perform(call: ActRequest) -> Answer:
-        steering, groups = STEERINGS[name], services.all_groups(call.person)
+        steering, groups = STEERINGS[name], call.person.groups
         given = _params(form, call.data)
         shaped = steering.shape(given)
         token, who = str(call.data["token"]), call.person

@@ -8,7 +8,6 @@ from typing import Any
 from core.actors import Person
 from core.database import needs_transaction
 from core.interventions import InterventionFacts
-from core.permissions import PeopleGroup
 from governance.interventions.models import Intervention
 from governance.interventions.vocabulary import HumanOffice, operator_role
 
@@ -26,8 +25,7 @@ def insert_intervention(
 
     What lower rooms report with `core.interventions` comes here too.
     """
-    groups = person.groups | ({PeopleGroup.BOARD} if person.is_superuser else frozenset())
-    role = operator_role(groups, facts["deed"]) or HumanOffice.ADMIN
+    role = operator_role(person.groups, facts["deed"]) or HumanOffice.ADMIN
     return Intervention.objects.create(
         organisation_id=person.organisation_id or None,
         case_id=case_id,

@@ -13,7 +13,7 @@ from core.actions import Action
 from core.actors import Person
 from core.decision import Denied, require
 from core.events import Event
-from core.permissions import Deed, PeopleGroup, require_deed
+from core.permissions import Deed, require_deed
 from governance.cases import content as forms
 from governance.cases import records, store
 from governance.cases.by_people import rules
@@ -182,11 +182,6 @@ def condition_of(row: Case) -> str:
     return f"{row.failed_by}: {place}" if row.failed_by else place
 
 
-def all_groups(person: Person) -> frozenset[str]:
-    """The person's groups; a superuser is a member of the Board."""
-    return person.groups | ({PeopleGroup.BOARD} if person.is_superuser else frozenset())
-
-
 def _begin(
     action: CaseAction, params: Mapping[str, Any], request: CaseActionRequest
 ) -> tuple[Case, CaseFacts]:
@@ -196,7 +191,7 @@ def _begin(
     row = store.find(request["case_id"], person.organisation_id, lock=True)
     if row.version != request["expected_version"]:
         raise Denied(store.stale_case(row.id))
-    if rules.needs_code(all_groups(person), action):
+    if rules.needs_code(person.groups, action):
         purpose = purpose_of(action, row.id, row.version, {**params, "reason": reason})
         require_confirmed(request.get("confirmed"), purpose, person)
     return row, records.facts_of(row)
