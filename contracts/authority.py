@@ -35,7 +35,7 @@ def choose_contract(held: Sequence[ContractFacts], bound: str) -> ContractFacts 
             "under none of them",
             f'open a session for one: POST /api/v1/sessions with {{"contract": "{held[0].id}"}}, '
             "and name it in X-Nexus-Session",
-            rule="rights of two contracts are never combined (Spec: contracts 33)",
+            rule="rights of two contracts are never combined (spec: contracts 33)",
             contracts=[contract.id for contract in held],
         )
     return held[0] if held else None

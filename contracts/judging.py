@@ -119,7 +119,7 @@ def can_be_judged(terms: Terms, policy: Policy) -> Decision:
         f"{terms.assignee.handle}",
         "issue it without coding mode, branch and source folders, or let the department with QA "
         "do the code",
-        rule="code work can be judged (Spec: contracts 30)",
+        rule="code work can be judged (spec: contracts 30)",
     )
 
 
@@ -142,7 +142,7 @@ def can_judge_submission(
             f"you judged this submission of {contract_id} already",
             "leave it to its issuer: sent back with close_contract (rework), it comes as a new "
             "submission",
-            rule="one verdict of a judge on a submission (Spec: contracts 26)",
+            rule="one verdict of a judge on a submission (spec: contracts 26)",
             state=str(state),
             allowed=[],
         )

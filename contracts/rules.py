@@ -166,7 +166,7 @@ def can_work_on(contract: ContractFacts, who: Agent) -> Decision:
     if contract.assignee.id != who.id:
         return _not_yours(f"only {contract.assignee.handle} works on {contract.id}")
     if contract.state is ContractState.IN_PROGRESS:
-        return Allow("a session for a contract in progress (Spec: contracts 33)")
+        return Allow("a session for a contract in progress (spec: contracts 33)")
     return deny(
         Code.INVALID_TRANSITION,
         f"{contract.id} is {contract.state}, not in_progress",
@@ -280,7 +280,7 @@ def _needs_pass(contract: ContractFacts, finding: VerdictFinding | None) -> Deny
         if finding
         else "ask a QA agent of the department for its verdict, send the work back with "
         "close_contract (outcome rework), or close it as failed",
-        rule="code work needs a PASS of QA on its submission (Spec: contracts 25)",
+        rule="code work needs a PASS of QA on its submission (spec: contracts 25)",
         finding=str(finding) if finding else None,
     )
 

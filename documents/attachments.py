@@ -73,5 +73,5 @@ def _not_found(path: str) -> Denied:
         Code.NOT_FOUND,
         f"there is no file {path[:200]!r} to attach",
         "name a file or document that exists, or leave the attachment out",
-        rule="an attachment exists (Spec: mail 27)",
+        rule="an attachment exists (spec: mail 27)",
     )

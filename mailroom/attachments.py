@@ -40,7 +40,7 @@ def open_attachments(
             Code.NOT_FOUND,
             "this mail has no such attachment",
             "name the sha256 of one that read_mail lists",
-            rule="an attachment is read with its mail (Spec: mail 28)",
+            rule="an attachment is read with its mail (spec: mail 28)",
         )
     contents = kept_contents(mail.organisation_id, digests) if digests else {}
     for each in found:

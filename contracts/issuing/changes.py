@@ -161,7 +161,7 @@ def _refused(problem: str) -> Decision:
         'give changes such as [{"act": "hire", "subject": "recruiter"}] with kind org_change only; '
         f"act is one of {', '.join(OrgAct)}, subject an agent's handle (for hire the new one), "
         "role, reports_to, co_managers, group, leads and skills what hire or move gives",
-        rule="an org_change contract names what it allows (Spec: contracts 13)",
+        rule="an org_change contract names what it allows (spec: contracts 13)",
         changes=problem,
     )
 

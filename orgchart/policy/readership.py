@@ -9,7 +9,7 @@ from orgchart.policy.vocabulary import Kind, Visibility
 
 REPORTS = "reports/"
 
-RULE = "a task's text is a message from its writer (Spec: tasks 33)"
+RULE = "a task's text is a message from its writer (spec: tasks 33)"
 
 
 def can_read_text(policy: Policy, writer: Agent, reader: Agent) -> Decision:

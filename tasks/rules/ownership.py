@@ -274,7 +274,7 @@ def owned_by_other(task: TaskRow, next_action: str) -> Deny:
 def can_comment(actor: TaskActor, task: TaskRow) -> Decision:
     """Agents comment on the tasks they can read, unless their role's permissions leave that out."""
     if task.status is Status.DELETED:
-        return already_ended(task, "comments on deleted tasks (Spec: tasks 46)")
+        return already_ended(task, "comments on deleted tasks (spec: tasks 46)")
     if actor.permissions.comment_all or actor.agent is None:
         return YES
     if actor.agent.id in {*task.workers, task.creator_id, task.owner_id}:

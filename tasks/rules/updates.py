@@ -174,7 +174,7 @@ def can_end_now(actor: TaskActor, task: TaskRow, update: TaskUpdate) -> Decision
         "owner: a task is completed for the agent that did the work, so the update that completes "
         "it cannot release it or give it to another agent",
         "leave owner out, or change the owner first and let it complete the task",
-        rule="who completed a task (Spec: tasks 58)",
+        rule="who completed a task (spec: tasks 58)",
         owner="cannot change with status completed",
     )
 

@@ -72,7 +72,7 @@ def can_require_role(policy: Policy, writer: Agent | None, role: str) -> Decisio
         Code.CONTACT_DENIED,
         f"{writer.handle} may not contact an agent of the role {role}, so it has no work for one",
         f"require one of: {', '.join(roles)}; or leave requiredRole out",
-        rule="a task is for roles that its writer may contact (Spec: tasks 35)",
+        rule="a task is for roles that its writer may contact (spec: tasks 35)",
     )
 
 
