@@ -29,7 +29,7 @@ def can_fetch(url: str) -> Decision:
         parts = urlsplit(url)
         host = parts.hostname or ""
         odd = parts.scheme not in ("http", "https") or not host or parts.username is not None
-        _ = parts.port
+        _ = parts.port, host.encode("idna")
     except ValueError:
         host, odd = "", True
     if odd or unicodedata.normalize("NFKC", host) != host or not url.isprintable():

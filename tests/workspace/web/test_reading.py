@@ -236,11 +236,18 @@ class TestTheAddress:
         found = read(reader, f"http://pages.example:{site.port}/go")
         assert code(found) == "INVALID_PARAMS"
 
-    @pytest.mark.parametrize("target", ["http://xn--/", "http://xn--a.example/", "http://["])
-    def test_of_a_redirect_may_be_none(self, reader, site, target):
+    @pytest.mark.parametrize(
+        ("target", "refusal"),
+        [
+            ("http://xn--/", "DRIVER_UNAVAILABLE"),
+            ("http://xn--a.example/", "DRIVER_UNAVAILABLE"),
+            ("http://[", "INVALID_PARAMS"),
+        ],
+    )
+    def test_of_a_redirect_may_be_none(self, reader, site, target, refusal):
         site.pages["/go"] = redirect(target)
         found = read(reader, f"http://pages.example:{site.port}/go")
-        assert code(found) in {"DRIVER_UNAVAILABLE", "INVALID_PARAMS"}
+        assert code(found) == refusal
 
     def test_of_a_redirect_is_the_one_that_is_returned(self, reader, site):
         site.pages |= {"/go": redirect("/a#part"), "/a": answer(ARTICLE)}
@@ -267,11 +274,16 @@ class TestTheAddress:
             assert "certificate" in found.body["message"]
 
     @pytest.mark.parametrize(
-        "url", ["http://no-such-name.invalid/", "http://pages.example:9/", "http://a..b.example/"]
+        ("url", "refusal"),
+        [
+            ("http://no-such-name.invalid/", "DRIVER_UNAVAILABLE"),
+            ("http://pages.example:9/", "DRIVER_UNAVAILABLE"),
+            ("http://a..b.example/", "INVALID_PARAMS"),
+        ],
     )
-    def test_that_cannot_be_reached_is_said(self, reader, names, url):
+    def test_that_cannot_be_reached_is_said(self, reader, names, url, refusal):
         found = read(reader, url)
-        assert code(found) in {"DRIVER_UNAVAILABLE", "SCOPE_DENIED"}
+        assert code(found) == refusal
 
     def test_is_tried_one_after_the_other(self, reader, monkeypatch):
         with server() as site:
@@ -382,7 +394,7 @@ class TestItsLimits:
         data = b"0" * 200_000_000 if rounds == 1 else gzip.compress(b"0" * 50_000_000)
         site.pages["/bomb"] = answer(gzip.compress(data, 9), "text/plain", Content_Encoding="gzip")
         found = read(reader, f"http://pages.example:{site.port}/bomb")
-        assert found.status in (200, 503)
+        assert found.status == 200
         assert len(json.dumps(found.body)) < 200_000
 
     def test_unpack_no_page_that_does_not_say_that_it_is_packed(self, reader, site):
