@@ -66,7 +66,7 @@ class TestSearchEverywhere:
     )
     def test_takes_any_term(self, board, company, term):
         answer = board.get("/admin/search/", {"s": term})
-        assert answer.status_code in (200, 400)
+        assert answer.status_code == (400 if "\0" in term else 200)
         assert "<script>" not in answer.content.decode()
 
 
