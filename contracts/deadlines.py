@@ -68,16 +68,12 @@ def _notify(row: Deadline, now: datetime) -> None:
     send_system_mail(
         organisation_id=contract.organisation_id,
         recipient=recipient,
-        subject=_subject(row, contract),
+        subject=f"{contract.id} is due soon"
+        if is_reminder
+        else f"{contract.id} of {contract.assignee.handle} is overdue",
         body=f"{one_line(contract.title)} is {contract.state}; "
         f"its deadline is {contract.deadline}.",
         quotes=writers_of_terms(contract.id),
         now=now,
         contract_ref=contract.id,
     )
-
-
-def _subject(row: Deadline, contract: Contract) -> str:
-    if row.stage == DeadlineStage.REMIND:
-        return f"{contract.id} is due soon"
-    return f"{contract.id} of {contract.assignee.handle} is overdue"
