@@ -32,7 +32,7 @@ from tasks.rules.validation import (
     validate_type,
 )
 from tasks.rules.values import TaskRow, TaskUpdate
-from tasks.rules.visibility import can_require_role
+from tasks.rules.visibility import can_ask_for, can_require_role
 from tasks.store import not_found, read_for, read_task, save_change, task_result
 from tasks.vocabulary import ENDED, Enforcement
 from toolbox.wake import wake
@@ -222,6 +222,8 @@ def _decide(
         role = row.required_role if update.required_role is None else update.required_role
         kind = row.task_type if update.task_type is None else update.task_type
         warnings += _require_audience(caller, actor, role or None, kind or None)
+        if update.subject is None:
+            caller.require(can_ask_for(actor.policy, row.subject_writer, role))
     return change_of(caller, actor, row, update, now), warnings
 
 

@@ -10,6 +10,7 @@ from orgchart.policy.names import did_you_mean
 from tasks.rules.actors import TaskActor, is_for, read_permissions, roles_claiming
 from tasks.rules.asking import leads_to_ask, may_ask
 from tasks.rules.values import TaskRow, TaskUpdate
+from tasks.rules.visibility import can_require_role
 from tasks.vocabulary import Status
 
 YES = Allow("tasks (spec: tasks 13)")
@@ -226,18 +227,20 @@ def _can_be_listed(task: TaskRow) -> Decision:
 
 def _can_curate(actor: TaskActor, task: TaskRow, update: TaskUpdate) -> Decision:
     """A task of the backlog is ranked; it is edited and removed by its creator, and by a manager
-    that could do it with its own workers (Spec: tasks 50).
+    that could create it for its own workers (Spec: tasks 50).
     """
     listed, agent = _can_be_listed(task), actor.agent
     only_ranks = update.status is None and set(update.content) == {"rank"}
     if isinstance(listed, Deny) or only_ranks or agent is None or task.creator_id == agent.id:
         return listed
-    people = (agent, *actor.policy.workers_of(agent))
-    if not task.required_role or any(is_for(task.required_role, one) for one in people):
-        return listed
+    people, role = (agent, *actor.policy.workers_of(agent)), task.required_role
+    if not role or any(is_for(role, one) for one in people):
+        asked = can_require_role(actor.policy, agent, role)
+        if isinstance(asked, Allow):
+            return listed
     return deny(
         Code.NOT_YOURS,
-        f"Task #{task.number} requires {task.required_role}, which you do not manage.",
+        f"Task #{task.number} requires {role}, which you have no tasks for.",
         "say what should change with task_comment",
         rule="the backlog of one's own people (spec: tasks 50)",
     )

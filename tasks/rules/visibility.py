@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from core.decision import Allow, Code, Decision, deny
 from orgchart.policy.compiled import Agent, Policy
@@ -73,6 +73,19 @@ def can_require_role(policy: Policy, writer: Agent | None, role: str) -> Decisio
         f"{writer.handle} may not contact an agent of the role {role}, so it has no work for one",
         f"require one of: {', '.join(roles)}; or leave requiredRole out",
         rule="a task is for roles that its writer may contact (spec: tasks 35)",
+    )
+
+
+def can_ask_for(policy: Policy, writer_id: int, role: str) -> Decision:
+    """Decide whether a task whose subject somebody else wrote may require a role.
+
+    The holders must be able to read it, or nobody could claim it (Spec: tasks 35).
+    """
+    found = can_require_role(policy, policy.by_id.get(writer_id), role)
+    if isinstance(found, Allow):
+        return found
+    return replace(
+        found, next_action="write the subject, and what else is to be done, in your own words"
     )
 
 

@@ -96,7 +96,12 @@ class TestBacklog:
 
     @pytest.mark.parametrize(
         ("writer", "role"),
-        [("ceo", "hr_manager"), ("ceo", "it_manager"), ("it_manager", "backend_worker")],
+        [
+            ("ceo", "hr_manager"),
+            ("ceo", "it_manager"),
+            ("it_manager", "backend_worker"),
+            ("it_manager", "frontend_worker"),  # co-managed, and no contact without a contract
+        ],
     )
     def test_takes_nothing_from_another_department(self, http, writer, role):
         """Spec: tasks 50."""
@@ -111,6 +116,15 @@ class TestBacklog:
             assert http.call("product_manager", "manage_backlog", **change).code == "NOT_YOURS"
         ranked = http.call("product_manager", "prioritize_tasks", taskIds=[one])
         assert ranked.code == ""
+
+    def test_asks_no_role_that_cannot_read_the_subject(self, http):
+        """Spec: tasks 35."""
+        one = made(http, "ceo")
+        asked = {"action": "edit", "taskId": one, "requiredRole": "research_worker"}
+        assert self.keep(http, **asked).code == "CONTACT_DENIED"
+        assert self.keep(http, **asked, subject="In my words").code == ""
+        claim = {"taskId": one, "owner": "research_worker"}
+        assert http.call("research_worker", "task_update", **claim).code == ""
 
     def test_edits_nothing_that_has_been_taken(self, http):
         one = made(http)
