@@ -297,6 +297,28 @@ class TestIdempotency:
         assert one.status == two.status == 201
         assert one.body == two.body
 
+    def test_holds_for_explaining_as_well(self, nexus):
+        contract = contracts.issue(nexus)
+        asked = {"tool": "accept_contract", "params": {"contract_id": contract}}
+        one = nexus.post("/api/v1/explain", asked, "backend_worker", self.KEY)
+        contracts.accept(nexus, contract)
+        two = nexus.post("/api/v1/explain", asked, "backend_worker", self.KEY)
+        assert one.status == two.status == 200
+        assert one.body == two.body
+        assert one.body["allowed"]
+        assert Event.objects.filter(action="call.explained").count() == 1
+        assert not nexus.post("/api/v1/explain", asked, "backend_worker").body["allowed"]
+        other = nexus.post("/api/v1/explain", {"tool": "read_inbox"}, "backend_worker", self.KEY)
+        assert (other.status, other.code) == (409, "IDEMPOTENCY_MISMATCH")
+
+    def test_keeps_no_explanation_of_a_refusal_by_a_mode(self, nexus):
+        asked = {"tool": "run_test", "params": {"path": "tests/"}}
+        one = nexus.post("/api/v1/explain", asked, "backend_worker", self.KEY).body
+        assert one["error_code"] == "MODE_DENIED"
+        coding(nexus, "backend_worker")
+        two = nexus.post("/api/v1/explain", asked, "backend_worker", self.KEY).body
+        assert two["error_code"] != "MODE_DENIED"
+
 
 class TestSessions:
     def test_open_in_the_default_mode_whatever_is_asked(self, nexus):

@@ -280,6 +280,8 @@ def _fixed_paths(answers: Schema, schemas: Schema) -> Schema:
             asked,
             answers["POST explain"],
             schemas,
+            refusals=(409,),
+            parameters=[_parameter("IdempotencyKey")],
         ),
         "/api/v1/prompt": _get("prompt", "Your system prompt", answers["GET prompt"], schemas),
         "/api/v1/events": events,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from django.http import HttpRequest, HttpResponse
@@ -22,6 +23,7 @@ from toolbox.faces.long_poll import seconds_to_wait
 from toolbox.faces.responses import response_of
 from toolbox.faces.rest.formats import JSONRenderer, PersonRenderer
 from toolbox.faces.results import PauseSummary
+from toolbox.idempotency import NOT_KEPT
 
 LAST = "nexus.last"
 """In the scope of a request that may wait: whether no look follows this one; None for the first."""
@@ -179,8 +181,8 @@ class SessionDetailView(ReadView):
 class ExplainView(AgentView):
     """What a call would answer, and by which rule; nothing else happens."""
 
-    def post(self, request: Request, **_: Any) -> Response:
-        """Explain a call."""
+    def post(self, request: Request, **_: Any) -> HttpResponse:
+        """Explain a call; with an idempotency key once, as every POST (Spec: wire 19)."""
         body = request.data
         name, params = body.get("tool"), body.get("params", {})
         if (
@@ -194,7 +196,19 @@ class ExplainView(AgentView):
                 "name the tool and the parameters you would call it with",
                 rule="parameters",
             )
-        return Response(explain(request.user, name, params, now=request.user.clock.now()))
+        caller: Caller = request.user
+        now = caller.clock.now()
+        key = request.META.get("HTTP_IDEMPOTENCY_KEY")
+        answer = door.act(
+            replace(caller, pause=None),  # explained, not refused (Spec: modes 29)
+            "explain",
+            body,
+            work=lambda _: dict(explain(caller, name, params, now=now)),
+            now=now,
+            idempotency_key=None if caller.pause else key,
+            is_final=lambda answer: answer.body["error_code"] not in NOT_KEPT,
+        )
+        return response_of(answer)
 
 
 class PromptView(ReadView):
