@@ -11,7 +11,7 @@ import pytest
 from django.urls import Resolver404, resolve
 
 from orgchart.policy.compiled import Agent, Policy
-from orgchart.policy.vocabulary import ToolMode
+from orgchart.policy.vocabulary import BOARD, ToolMode
 from toolbox import door
 from toolbox.answers import Answer
 from toolbox.caller import Caller, Face
@@ -20,6 +20,7 @@ from toolbox.rules import Holder, effective_tools
 
 WORD = re.compile(r"\w+")
 ADDRESS = re.compile(r"(?<![\w/])/(?:api|mcp|admin)/[\w/-]*")
+PEOPLE = re.compile(r"\b(?:ask|tell) (?:the Board|HR|a human|a person|people)\b")
 PARTNERS = re.compile(
     r"\b(?:ask|tell|write to one of:) ([a-z][a-z_.]+(?:(?:, | or )[a-z][a-z_.]+)*)"
 )
@@ -34,6 +35,7 @@ def unusable_in(step: str, holder: Holder, face: Face) -> set[str]:
         (every & set(WORD.findall(step)) - usable)
         | {one for one in addresses if face is Face.MCP or not _is_served(one)}
         | _strangers(step, holder.agent, holder.policy)
+        | _people(step, holder.agent)
     )
 
 
@@ -45,6 +47,11 @@ def _strangers(step: str, agent: Agent, policy: Policy) -> set[str]:
     known = {*policy.contacts_of(agent), agent.superior}
     resolved = {name: policy.resolve(name) for name in named}
     return {name for name, other in resolved.items() if other and other.handle not in known}
+
+
+def _people(step: str, agent: Agent) -> set[str]:
+    """People that the step tells the caller to address: only the top agent reaches any."""
+    return set() if agent.superior == BOARD else set(PEOPLE.findall(step))
 
 
 def _is_served(address: str) -> bool:

@@ -148,15 +148,14 @@ def _other_mode(modes: frozenset[ToolMode], holder: Holder) -> str:
     reachable = modes & holder.policy.enabled_modes
     if not reachable:
         return f"no session of {holder.policy.organisation} can use it; go on with another tool"
-    accepts = (
-        "accept a contract issued with that mode (list_contracts shows yours), or "
+    step = (
+        "accept a contract issued with that mode (list_contracts shows yours)"
+        f"{_asks_superior(holder)}"
         if may_call(holder, "accept_contract", "list_contracts")
-        else ""
+        else name_other_step(holder)
     )
-    return (
-        f"this session is in {holder.mode} mode and the tool needs {', '.join(sorted(reachable))}: "
-        f"{accepts}ask a human of the Board to open it"
-    )
+    needed = ", ".join(sorted(reachable))
+    return f"this session is in {holder.mode} mode and the tool needs {needed}: {step}"
 
 
 def effective_tools(tools: Iterable[Tool], holder: Holder) -> list[Tool]:

@@ -82,7 +82,7 @@ REFUSALS: Mapping[Situation, Refusal] = {
         Code.INVALID_TRANSITION,
         None,
         "no active agent holds these offices",
-        "ask the Board or HR to activate an agent whose role has the office",
+        "try again when people have given each office to an active agent",
     ),
     Situation.SUBMITTED_ALREADY: Refusal(
         Code.STAGE_DENIED, None, "you submitted this stage already; it was kept", WAIT

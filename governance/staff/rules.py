@@ -15,7 +15,7 @@ from orgchart.policy.vocabulary import BOARD, KINDS, RESERVED, Kind, ToolMode
 
 LEADER = "leader"
 """A name in a group that says nothing but a place."""
-PEOPLE = "ask the Board: people change this in the admin"
+PEOPLE = "tell your superior: only people change this, in the admin"
 
 
 def runs_organisation(role: Role) -> bool:

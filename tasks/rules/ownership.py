@@ -240,7 +240,7 @@ def _can_curate(actor: TaskActor, task: TaskRow, update: TaskUpdate) -> Decision
             return listed
     return deny(
         Code.NOT_YOURS,
-        f"Task #{task.number} requires {role}, which you have no tasks for.",
+        f"Task #{task.number} requires {role}, a role that you create no tasks for.",
         "say what should change with task_comment",
         rule="the backlog of one's own people (spec: tasks 50)",
     )
