@@ -89,11 +89,15 @@ def can_mail(
         c.sender_id == sender.id and c.recipient_id == recipient.id and mail_type in c.types
         for c in channels
     ):
+        issues = isinstance(recipient, Agent) and sender.handle in recipient.managers
         return deny(
             Code.CONTRACT_REQUIRED,
             f"{sender.handle} -> {recipient.handle} is open only under an active contract that "
             "grants this channel",
-            "name such a contract in contract_ref (list_contracts shows yours), or ask "
+            "name such a contract in contract_ref (list_contracts shows yours), or issue one that "
+            "grants it with create_contract"
+            if issues
+            else "name such a contract in contract_ref (list_contracts shows yours), or ask "
             f"{sender.superior} for one",
             rule=rule.label,
         )
@@ -115,7 +119,7 @@ def _no_contact(sender: Agent, recipient: str, policy: Policy) -> Deny:
         f"Allowed contacts: {named or 'none'}",
         f"write to one of: {named}"
         if allowed
-        else "you have no contacts: return a result where you were asked for one",
+        else "you have no contacts now: go on with what you can do without them",
         rule=f"contacts of {sender.role} (spec: mail 8)",
         allowed_contacts=list(allowed[:NAMED]),
     )

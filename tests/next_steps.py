@@ -40,11 +40,11 @@ def unusable_in(step: str, holder: Holder, face: Face) -> set[str]:
 
 
 def _strangers(step: str, agent: Agent, policy: Policy) -> set[str]:
-    """Agents that the step tells the caller to address, without being its contact or superior."""
+    """Agents that the step tells the caller to address, without being its contact."""
     named = {
         name for found in PARTNERS.findall(step) for name in re.split(r", | or ", found.strip("."))
     }
-    known = {*policy.contacts_of(agent), agent.superior}
+    known = set(policy.contacts_of(agent))
     resolved = {name: policy.resolve(name) for name in named}
     return {name for name, other in resolved.items() if other and other.handle not in known}
 

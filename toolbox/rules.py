@@ -129,10 +129,18 @@ def name_other_step(holder: Holder) -> str:
     return f"{ONE_OF_YOURS}{_asks_superior(holder)}"
 
 
+def reaches_superior(holder: Holder) -> bool:
+    """Whether the holder can ask its superior, or the Board, by a tool that it has now.
+
+    Not if its own is deactivated and no contact rule leads to the next above (Spec: escalation 7).
+    """
+    return bool(_asks_superior(holder))
+
+
 def _asks_superior(holder: Holder) -> str:
     """How the holder can ask its superior by a tool that it has, or ''."""
     policy, agent = holder.policy, holder.agent
-    if agent.superior != BOARD and may_call(holder, "escalate"):
+    if policy.carries_up(agent, "escalation") and may_call(holder, "escalate"):
         return f", or ask {agent.superior} with escalate"
     if agent.superior == BOARD and may_call(holder, "write_note"):
         return ", or tell the Board with write_note, for_board true"

@@ -276,6 +276,13 @@ class TestARule:
         assert sent(FRONTEND, PM, "report") == "MAIL_TYPE_DENIED"
         assert sent(FRONTEND, PM, "question") == "CONTRACT_REQUIRED"
 
+    def test_that_needs_a_contract_says_who_gets_one(self):
+        def step(sender, recipient, mail_type):
+            return rules.can_mail(agent(sender), agent(recipient), mail_type, POLICY).next_action
+
+        assert "create_contract" in step(PM, FRONTEND, "requirement_clarification")
+        assert "ask it_manager for one" in step(FRONTEND, PM, "question")
+
 
 class TestARefusal:
     def test_names_the_contacts_and_a_step_that_can_really_be_taken(self):

@@ -54,6 +54,16 @@ class TestAStep:
     ):
         assert instead in step(text, caller(handle))
 
+    @pytest.mark.parametrize("text", ["ask ceo for one", "tell your superior what you need"])
+    def test_that_asks_a_superior_out_of_reach_is_replaced(self, text):
+        """Spec: escalation 7."""
+        left = replace(POLICY.agents[BACKEND], managers=(CEO,))
+        assert left.orphaned
+        who = caller(BACKEND)
+        assert step("ask it_manager for one", who) == "ask it_manager for one"
+        said = step(text, replace(who, agent=left))
+        assert said == "use one of the tools that are listed for you"
+
     def test_outside_of_the_frame_is_replaced_by_the_way_out(self):
         inside = caller(BACKEND, frame_id=1, frame_tools=frozenset({"read_inbox"}))
         assert step("call read_inbox", inside) == "call read_inbox"
