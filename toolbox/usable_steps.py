@@ -19,7 +19,8 @@ def with_usable_step(deny: Deny, caller: Caller) -> Deny:
     """The refusal, with another next step where its own names what the caller cannot use.
 
     That is a tool that the execution gate would refuse (in a frame, for another role), a superior
-    that it does not reach, or an address of the REST API to a caller of MCP. Tools of other agents are not named to begin with.
+    that it does not reach, or an address of the REST API to a caller of MCP. Tools of other agents
+    are not named to begin with.
     A rule that knows no step for this caller leaves it empty.
     """
     if deny.next_action and is_usable(deny.next_action, caller):
@@ -28,7 +29,7 @@ def with_usable_step(deny: Deny, caller: Caller) -> Deny:
 
 
 def is_usable(step: str, caller: Caller) -> bool:
-    """Whether the caller can use every tool and address, and ask the superior, that a next step names."""
+    """Whether the caller can use every tool and address of a next step, and reach its superior."""
     if caller.face is Face.MCP and REST_ADDRESS in step:
         return False
     superior = caller.agent.superior

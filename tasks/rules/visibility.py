@@ -79,7 +79,7 @@ def can_require_role(policy: Policy, writer: Agent | None, role: str) -> Decisio
 def can_ask_for(policy: Policy, writer_id: int, role: str) -> Decision:
     """Decide whether a task whose subject somebody else wrote may require a role.
 
-    The holders must be able to read it, or nobody could claim it (Spec: tasks 35).
+    The holders must be able to read it, or no agent could claim it (Spec: tasks 35).
     """
     found = can_require_role(policy, policy.by_id.get(writer_id), role)
     if isinstance(found, Allow):
