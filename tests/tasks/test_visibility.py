@@ -215,11 +215,13 @@ class TestTexts:
         assert bodies == [str(number) for number in range(53)]
 
     def test_of_a_subject_are_not_rewritten_for_a_role_out_of_reach(self, http):
-        one = made(http, "it_manager", requiredRole="frontend_worker")
-        answer = http.call(
-            "product_manager", "manage_backlog", action="edit", taskId=one, subject=MARK
-        )
-        assert answer.code == "CONTACT_DENIED"
+        edit = {"action": "edit", "subject": MARK}
+        own = made(http, "product_manager")
+        asked = {**edit, "taskId": own, "requiredRole": "frontend_worker"}
+        assert http.call("product_manager", "manage_backlog", **asked).code == "CONTACT_DENIED"
+        others = made(http, "it_manager", requiredRole="frontend_worker")
+        answer = http.call("product_manager", "manage_backlog", **edit, taskId=others)
+        assert answer.code == "NOT_YOURS"
 
 
 class TestNeighbours:
