@@ -206,10 +206,11 @@ def _can_touch(
     for scope in allowed:
         if is_within(normal, scope):
             return Allow(f"{access} scope {scope}")
+    named = sorted(set(allowed))  # two contracts may open one folder
     return deny(
         Code.SCOPE_DENIED,
         f"{normal} is outside the {access} scope of {agent.handle}",
-        f"keep to: {', '.join(sorted(allowed))}" if allowed else "work without files",
+        f"keep to: {', '.join(named)}" if named else "work without files",
         rule=f"{access} scope of {agent.role}",
-        scope=sorted(allowed),
+        scope=named,
     )

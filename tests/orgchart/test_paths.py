@@ -315,6 +315,13 @@ class TestARefusal:
         assert found.next_action == "keep to: a/, b/"
         assert found.details == {"scope": ["a/", "b/"]}
 
+    def test_names_a_folder_once_that_two_contracts_open(self):
+        files = FileScopes(write=("a/",), contract=ContractScope.WRITE)
+        found = can_touch(
+            "b", Access.WRITE, agent=HAND, files=files, contract_scope=("a/", "src/", "src/")
+        )
+        assert found.next_action == "keep to: a/, src/"
+
 
 class TestTheWorkspacesOfWorkers:
     """Spec: tools 26."""

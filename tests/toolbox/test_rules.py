@@ -35,6 +35,7 @@ def a_holder(
     frame=None,
     enabled=frozenset({CHAT, CODING}),
     superior="board",
+    reaches_superior=True,
     to_board=(),
 ):
     role = Role(
@@ -49,15 +50,24 @@ def a_holder(
     agent = Agent(
         id=1, handle="a", role="r", title="A", managers=(superior,), skills=frozenset(skills)
     )
+    contacts = [ContactRule("r", "board", frozenset(to_board))] if to_board else []
+    above = []
+    if superior != "board":
+        above = [Agent(id=2, handle=superior, role="top", title="B", managers=("board",))]
+        contacts += [ContactRule("r", "top", frozenset({"escalation"}))] * reaches_superior
     policy = build_policy(
         organisation_id=1,
         organisation="o",
         version=1,
-        roles=[role],
-        agents=[agent],
+        roles=[role, replace(role, name="top", level=1, kind=Kind.EXECUTIVE)],
+        agents=[agent, *above],
         groups=[],
-        mail_types=[MailTypeRule("report", None), MailTypeRule("verdict", None, ("judge",))],
-        contacts=[ContactRule("r", "board", frozenset(to_board))] if to_board else [],
+        mail_types=[
+            MailTypeRule("report", None),
+            MailTypeRule("verdict", None, ("judge",)),
+            MailTypeRule("escalation", None),
+        ],
+        contacts=contacts,
         aliases={},
         settings={},
         enabled_modes=enabled,
@@ -162,6 +172,7 @@ class TestCanUse:
         [
             ({"superior": "b"}, ""),
             ({"superior": "b", "bound": ["escalate"]}, ", or ask b with escalate"),
+            ({"superior": "b", "bound": ["escalate"], "reaches_superior": False}, ""),
             ({}, ""),
             ({"bound": ["write_note"]}, ", or tell the Board with write_note, for_board true"),
             ({"bound": ["write_note"], "denied": ["write_note"]}, ""),
