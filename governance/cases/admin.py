@@ -31,11 +31,20 @@ from governance.cases.by_people import rules, services
 from governance.cases.models import Case, Violation
 from governance.cases.records import facts_of
 from governance.cases.timeline import timeline_of
+from governance.cases.turns import next_holders
 from governance.cases.verification import verify_case
-from governance.cases.wording import case_words, next_step, round_shown, stages_of
+from governance.cases.vocabulary import State
+from governance.cases.wording import (
+    case_words,
+    next_step,
+    round_shown,
+    stages_of,
+    vacant_step,
+)
 from governance.interventions import confirmation_codes
 from orgchart.models import Organisation
 from orgchart.people.members import visible_organisations
+from orgchart.policy_cache import current_policy
 
 COLOURS = {"open": "info", "paused": "warning", "delivered": "success", "stopped": "danger"}
 
@@ -194,10 +203,13 @@ class CaseAdmin(ActingAdmin):
     def row_context(self, request: HttpRequest, row: Case) -> dict[str, Any]:
         """The case as one story."""
         facts = facts_of(row)
+        at = facts.at
+        policy = current_policy(row.organisation_id)
+        is_vacant = at.state is State.OPEN and not next_holders(policy, at, row.id)
         return {
             "case": row,
             "state_colour": COLOURS[row.state],
-            "next_step": next_step(facts.at),
+            "next_step": vacant_step(at) if is_vacant else next_step(at),
             "round_shown": round_shown(facts.at),
             "stages": stages_of(facts),
             "choices": super().act_buttons(request, row),

@@ -10,15 +10,15 @@ from core.events import Event
 from governance.cases.facts import Position
 from governance.cases.officers import acted_in
 from governance.cases.vocabulary import OFFICE_OF, State
-from orgchart.policy.compiled import Policy
+from orgchart.policy.compiled import Agent, Policy
 from orgchart.policy.vocabulary import Office
 
 MOST_NOTIFIED = 20
 """Holders of one office who get an event when it is their turn."""
 
 
-def _next_holders(policy: Policy, at: Position, case_id: str, caller: Actor) -> list[int]:
-    """The active agents of the office whose turn it is, without the one that acts.
+def next_holders(policy: Policy, at: Position, case_id: str) -> list[Agent]:
+    """The active agents of the office whose turn it is.
 
     Who acted in another office of the case has no turn in it (Spec: constitution 37).
     """
@@ -26,17 +26,21 @@ def _next_holders(policy: Policy, at: Position, case_id: str, caller: Actor) -> 
         return []
     office = OFFICE_OF[at.stage]
     elsewhere = {
-        agent for agent, was in acted_in(case_id, caller.organisation_id) if was is not office
+        agent for agent, was in acted_in(case_id, policy.organisation_id) if was is not office
     }
-    holders = [
-        agent.id
+    return [
+        agent
         for agent in policy.agents.values()
-        if agent.active
-        and office in policy.roles[agent.role].offices
-        and agent.id not in elsewhere
-        and f"agent:{agent.handle}" != caller.actor
+        if agent.active and office in policy.roles[agent.role].offices and agent.id not in elsewhere
     ]
-    return sorted(holders)[:MOST_NOTIFIED]
+
+
+def _notified(policy: Policy, at: Position, case_id: str, caller: Actor) -> list[int]:
+    """Those whose turn it is, without the one that acts."""
+    holders = next_holders(policy, at, case_id)
+    return sorted(one.id for one in holders if f"agent:{one.handle}" != caller.actor)[
+        :MOST_NOTIFIED
+    ]
 
 
 def held_offices(policy: Policy) -> frozenset[Office]:
@@ -60,5 +64,5 @@ def turn_events(
             kind="case",
             details={"stage": at.stage.value, "round": at.round, "state": at.state.value},
         )
-        for agent_id in _next_holders(policy, at, case_id, caller)
+        for agent_id in _notified(policy, at, case_id, caller)
     ]

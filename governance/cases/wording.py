@@ -57,6 +57,15 @@ def next_step(at: Position) -> str:
             }
 
 
+def vacant_step(at: Position) -> str:
+    """What an open case waits for whose turn no agent can take."""
+    office = OFFICE_OF[at.stage].capitalize()
+    return gettext(
+        "%(stage)s is next, but no agent can do it: it needs an active agent of the %(office)s "
+        "that acted in no other office of this case."
+    ) % {"stage": at.stage, "office": office}
+
+
 def round_shown(at: Position) -> str:
     """The round as people count it: a failed one until the next begins (Spec: constitution 12)."""
     failed = at.failed_by is not None and SIGNALS[at.failed_by].new_round

@@ -539,6 +539,16 @@ class TestPages:
         assert page.index("STRUCTURAL VIOLATION") > places[-1]
         assert Artifact.objects.get(case_id=play.id, stage="TASKS").sha256 in page
 
+    def test_say_that_no_agent_can_take_the_next_stage(self, client, play):
+        """Spec: constitution 39."""
+        play.to("TEST")
+        address = f"/admin/governance/case/{play.id}/change/"
+        assert "TEST is next, by the Tester." in client.get(address).content.decode()
+        Agent.objects.filter(handle="tester").update(active=False)
+        Organisation.objects.update(policy_version=F("policy_version") + 1)
+        page = client.get(address).content.decode()
+        assert "TEST is next, but no agent can do it" in page
+
     def test_enrol_show_a_preview_and_act_on_the_code(self, client, play):
         assert client.get("/admin/confirmation-codes/").status_code == 200
         assert not TOTPDevice.objects.exists()
