@@ -6,6 +6,7 @@ import fcntl
 import hashlib
 import json
 import os
+import re
 import shutil
 import stat
 import subprocess
@@ -284,8 +285,14 @@ def _run(program: str, options: Sequence[str], folder: Path) -> str:
         check=False,
     )
     if done.returncode != 0:
-        raise CannotCopy(f"{program} failed: {done.stderr.strip()[-2000:]}")
+        raise CannotCopy(f"{program} failed: {_reason_in(done.stderr)}")
     return done.stdout
+
+
+def _reason_in(said: str) -> str:
+    """What a program of PostgreSQL says of its failure, without the SQL, which hides it."""
+    sql = re.compile(r"^(?:pg_\w+: detail: )?(?:Query|Command) was: ", re.MULTILINE)
+    return sql.split(said)[0].strip()
 
 
 def _program(name: str) -> str:

@@ -23,11 +23,15 @@ def manage(words: Sequence[str]) -> int:
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "nexus_site.settings")
     from django.core.exceptions import ImproperlyConfigured
     from django.core.management import execute_from_command_line
+    from django.db import OperationalError
 
     try:
         execute_from_command_line(list(words))
     except ImproperlyConfigured as problem:
         print(problem, file=sys.stderr)
+        return 1
+    except OperationalError as problem:  # the server ended the connection, or cannot be reached
+        print(f"The database cannot be used: {problem}", file=sys.stderr)
         return 1
     except OSError as problem:
         if not str(problem.filename).startswith(str(folder_of_changes())):

@@ -222,6 +222,24 @@ class TestABackup:
         assert adopted.returncode == 0, adopted.stderr
         assert manage(places, empty, "ledger", "verify").returncode == 0
 
+    def test_whose_connection_ends_before_the_verdict_is_restored(self, places, empty):
+        load_company("nexus")
+        wait_until_ended()
+        seal_events(now=timezone.now())
+        back_up(places / "copy", keys=places / "keys.tar", now=timezone.now())
+        where = f"{str(places / 'copy')!r}, keys=Path({str(places / 'keys.tar')!r})"
+        ending = (
+            "from pathlib import Path; from django.core.management import call_command;"
+            "from django.db import connection; from nexus_site.management.commands import restore;"
+            "end = 'SELECT pg_terminate_backend(pg_backend_pid())';"
+            "restore.is_earlier = lambda _: connection.cursor().execute(end);"
+            f"call_command('restore', {where})"
+        )
+        done = manage(places, empty, "shell", "--no-imports", "-c", ending)
+        assert (done.returncode, "Traceback" in done.stderr) == (1, False)
+        assert "restored, but not verified: terminating connection" in done.stderr
+        assert manage(places, empty, "ledger", "verify").returncode == 0
+
     def test_without_the_keys_is_not_signed_anew(self, places, empty):
         load_company("nexus")
         wait_until_ended()
@@ -594,6 +612,35 @@ class TestRefused:
         unpack(places / "tree.tar", {"company": places / "new"})
         assert not (places / "new" / "out").is_symlink()
         assert (places / "new" / "notes" / "plan.md").exists()
+
+    @pytest.mark.parametrize("before", ["pg_dump: detail: Query was: ", "Command was: "])
+    def test_says_why_without_the_sql_that_hides_it(self, places, monkeypatch, before):
+        program = places / "pg_dump"
+        program.write_text(
+            "#!/bin/sh\necho 'pg_dump: error: query failed: FATAL:  the server ends this' >&2\n"
+            f"echo '{before}SELECT {'1, ' * 1000}1' >&2\nexit 1\n"
+        )
+        program.chmod(0o755)
+        monkeypatch.setattr(backup, "_program", lambda name: str(program))
+        with pytest.raises(CannotCopy) as refused:
+            back_up(places / "copy", keys=None, now=timezone.now())
+        why = "pg_dump: error: query failed: FATAL:  the server ends this"
+        assert str(refused.value) == f"pg_dump failed: {why}"
+
+    def test_whose_connection_the_server_ends_says_so_in_one_line(self, places, empty):
+        """And leaves nothing behind."""
+        ending = (
+            "from pathlib import Path; from django.core.management import call_command;"
+            "from django.db import connection; from nexus_site.run import backup;"
+            "end = 'SELECT pg_terminate_backend(pg_backend_pid())';"
+            "backup.last_seal = lambda: connection.cursor().execute(end);"
+            f"call_command('backup', {str(places / 'copy')!r})"
+        )
+        done = manage(places, empty, "shell", "--no-imports", "-c", ending)
+        assert done.returncode == 1
+        assert "The database cannot be used: terminating connection" in done.stderr
+        assert "Traceback" not in done.stderr
+        assert not list(places.glob("copy*"))
 
     def test_leaves_nothing_half_done(self, places, monkeypatch):
         monkeypatch.setattr(backup, "_program", lambda name: "false")

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
-from django.db import connection
+from django.db import DatabaseError, connection
 from django.db.migrations.executor import MigrationExecutor
 
 from core.terminal import printable_lines
@@ -45,12 +45,12 @@ class Command(BaseCommand):
             manifest = restore(options["folder"], keys=options["keys"])
         except (CannotCopy, PostgresUnavailable, OSError) as problem:
             raise CommandError(printable_lines(str(problem))) from None
-        if is_earlier(MigrationExecutor(connection)):
-            self.stdout.write("It is of an earlier version: the next start migrates it.")
-        self._require_last_seal(manifest)
         try:
+            if is_earlier(MigrationExecutor(connection)):
+                self.stdout.write("It is of an earlier version: the next start migrates it.")
+            self._require_last_seal(manifest)
             report = verify_ledger(trusted=keys.trusted(), now=datetime.fromisoformat(manifest.at))
-        except (keys.KeyMissing, ValueError) as problem:
+        except (keys.KeyMissing, DatabaseError, ValueError) as problem:
             raise CommandError(f"restored, but not verified: {problem}") from None
         if report.finding and report.finding.fault is not SealFault.SEAL_HEAD:
             raise CommandError(f"restored, but not verified: {describe(report)}")
