@@ -122,7 +122,7 @@ def figures(request: HttpRequest, turns: Sequence[Turn]) -> dict[str, Any]:
         shown["days"] = days_of(rows, now, newest, may)
         shown["organisations"] = rows[0].counted if rows else 0  # type: ignore[attr-defined]
     if may("ledger.view_seal") and who.is_member_of(None):
-        shown["sealed"] = counting.sealed(newest)
+        shown |= {"sees_seals": True, "sealed": counting.sealed(newest)}
     if may("governance.view_case"):
         shown["violators"] = waiting.repeated_violators(mine, now)
     return shown

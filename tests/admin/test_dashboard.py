@@ -4,6 +4,7 @@ import re
 from datetime import timedelta
 
 import pytest
+from django.contrib.auth import get_user_model
 from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
@@ -13,11 +14,12 @@ from core.permissions import PeopleGroup
 from mailroom.delivery import send_as
 from mailroom.models import Escalation
 from nexus_site.console import counting, dashboard
-from orgchart.models import Organisation, Pause
+from orgchart.models import Membership, Organisation, Pause
 from tests.admin.forms import confirm, preview
 from tests.admin.places import change_page
 from tests.browser.day import day_of
 from tests.company import load_company
+from tests.people import join
 
 
 def everything(right):
@@ -131,6 +133,18 @@ class TestDashboard:
         html = nobody.get("/admin/").content.decode()
         assert "You have no role yet" in html
         assert "NEXUS</a>" not in html
+
+    def test_says_of_seals_only_what_it_knows(self, client, groups, company):
+        """How far the whole ledger is sealed is for members of every organisation."""
+        user = join(
+            get_user_model().objects.create_user("one", is_staff=True), company.organisation
+        )
+        user.groups.set([groups[PeopleGroup.BOARD]])
+        client.force_login(user, backend="django.contrib.auth.backends.ModelBackend")
+        assert "The ledger has no seal yet." not in client.get("/admin/").content.decode()
+        Membership.objects.filter(person=user).delete()
+        join(user)
+        assert "The ledger has no seal yet." in client.get("/admin/").content.decode()
 
     def test_asks_nobody_outside_for_anything(self, board, company):
         html = board.get("/admin/").content.decode()
