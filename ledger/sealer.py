@@ -62,12 +62,14 @@ def seal_events(now: datetime, *, batch: int = BATCH) -> int:
     What commits meanwhile waits for the next run: under constant traffic there would else be a seal
     for every few events. Each seal is a transaction of its own, so a killed sealer loses nothing
     but the seal it was at. Where another sealer is at work, this one leaves at once. Raises
-    KeyMissing.
+    KeyMissing, and OSError where this machine cannot keep the head: it makes no other seal then,
+    and everybody is told of events that wait.
     """
     made, before = 0, _first_running()
-    while (seal := seal_next(now=now, batch=batch, before=before)) is not None:
+    _keep_head()
+    while seal_next(now=now, batch=batch, before=before) is not None:
         made += 1
-        _remember(seal)
+        _keep_head()
     backlog = read_backlog(now=now)
     if backlog and backlog.is_late:
         logger.error(
@@ -290,16 +292,17 @@ def _insert(seal: Seal, marks: bytes) -> None:
     )
 
 
-def _remember(seal: Seal) -> None:
-    """Keep the seal as this machine's head, unless that is not the end of the chain it kept."""
-    known = keys.known_head()
-    if known is None and seal.number > 1:
+def _keep_head() -> None:
+    """Keep the last seal as this machine's head, unless the chain is not the one that it kept."""
+    last, known = last_seal(), keys.known_head()
+    if last is None or known == (last.number, last.digest.hex()):
+        return
+    if known is None:
         logger.error("this machine has no head of the chain: see `manage.py ledger verify`")
-        return
-    if known and not is_in_chain(*known):
+    elif not is_in_chain(*known):
         logger.error("the chain no longer holds seal %s as this machine saw it", known[0])
-        return
-    keys.remember_head(seal.number, seal.digest.hex())
+    else:
+        keys.remember_head(last.number, last.digest.hex())
 
 
 def is_in_chain(number: int, digest: str) -> bool:

@@ -161,7 +161,11 @@ class Verification:
         if backlog is None or not backlog.is_late:
             return None
         message = f"this event is not sealed after {backlog.seconds:.0f} s"
-        message += f"; {backlog.holder} keeps a transaction open" if backlog.holder else ""
+        message += (
+            f"; {backlog.holder} keeps a transaction open"
+            if backlog.holder
+            else "; `manage.py ledger seal` says why"
+        )
         return Finding(fault=SealFault.EVENT_UNSEALED, message=message, seq=backlog.seq)
 
     def _open(self, row: tuple[Any, ...]) -> Finding | None:

@@ -1,8 +1,11 @@
 """Sealing: every committed event once, none too early, by one sealer at a time."""
 
+import shutil
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from concurrent.futures import wait as wait_all
+from errno import ENOSPC
+from unittest.mock import Mock
 
 import pytest
 from django.db import IntegrityError, connections
@@ -48,12 +51,14 @@ class TestSealEvents:
         record(subject="before")
         meanwhile = iter(["meanwhile"])
 
-        def be_busy(seal):
+        def be_busy():
+            if not Seal.objects.exists():
+                return
             for subject in meanwhile:
                 record(subject=subject)
                 wait_until_ended()
 
-        monkeypatch.setattr(sealer, "_remember", be_busy)
+        monkeypatch.setattr(sealer, "_keep_head", be_busy)
         wait_until_ended()
         assert seal_events(now=NOW) == 1
         assert Seal.objects.get().count == 1
@@ -193,6 +198,42 @@ class TestKeyOfTheSealer:
             seal_events(now=NOW)
         keys.make_key()
         assert seal_events(now=NOW) == 1
+
+
+class TestTheHead:
+    def test_that_cannot_be_kept_stops_sealing(self, sealed, monkeypatch):
+        """As on a full disk: a chain that goes on could be cut unseen; what waits is seen."""
+
+        def run():
+            record()
+            wait_until_ended()
+            seal_events(now=NOW)
+
+        with monkeypatch.context() as full:
+            full.setattr(keys, "place", Mock(side_effect=OSError(ENOSPC, "full")))
+            for _ in range(2):
+                with pytest.raises(OSError, match="full"):
+                    run()
+        assert (keys.known_head()[0], Seal.objects.count()) == (3, 4)
+        run()
+        assert (keys.known_head()[0], Seal.objects.count()) == (5, 5)
+
+    def test_follows_what_another_machine_sealed(self, sealed, ledger_dir, settings, tmp_path):
+        settings.LEDGER_DIR = shutil.copytree(ledger_dir, tmp_path / "another")
+        seal_until_covered(record_many(1))
+        settings.LEDGER_DIR = ledger_dir
+        assert keys.known_head()[0] == 3
+        assert seal_events(now=NOW) == 0
+        assert keys.known_head()[0] == 4
+
+    @pytest.mark.parametrize("seals", [1, 2])
+    def test_that_is_missing_stays_missing(self, ledger_db, ledger_dir, seals):
+        """Only people accept a chain that this machine never saw."""
+        for _ in range(seals):
+            seal_until_covered(record_many(1))
+        (ledger_dir / keys.HEAD).unlink()
+        seal_events(now=NOW)
+        assert keys.known_head() is None
 
 
 class TestEras:
