@@ -49,6 +49,8 @@ CLAIMED_FOR = timedelta(seconds=60)
 """How long a sender may take; after this time another one may claim the notice."""
 AT_ONCE = 3
 """Notices of one claim: few enough to send them all to slow receivers within CLAIMED_FOR."""
+SLOW, LEFT_ALONE = timedelta(seconds=5), timedelta(seconds=60)
+"""After an attempt that took so long and failed, the receiver gets no other one for so long."""
 BUDGET = 20.0
 """Seconds after which a run leaves the rest to the next, so that no receiver delays other jobs."""
 
@@ -146,13 +148,19 @@ def _claim(now: datetime) -> list[OutgoingNotice]:
 
 def _send(row: OutgoingNotice, now: datetime) -> bool:
     """Make one attempt and save its end; False where another sender has taken it over since."""
+    begun = time.monotonic()
     problem = _attempt(row)
+    took = timedelta(seconds=time.monotonic() - begun)
+    now += took
+    if problem and took > SLOW:
+        _leave_alone(row, now)
     if not problem:
         row.mark_sent(at=now)
     elif row.attempts >= ATTEMPTS:
         row.give_up(at=now)
     else:
-        row.due_at = now + timedelta(seconds=wait_after(row.attempts))
+        wait = timedelta(seconds=wait_after(row.attempts))
+        row.due_at = now + max(wait, LEFT_ALONE if took > SLOW else timedelta())
     row.last_problem = problem
     system = System(name="notices", organisation_id=row.organisation_id)
     if row.state == NoticeState.PENDING:
@@ -171,6 +179,14 @@ def _attempt(row: OutgoingNotice) -> str:
     except Exception as failure:  # noqa: BLE001  after any failure it is sent again
         return f"{type(failure).__name__}: {failure}"[:500]
     return ""
+
+
+def _leave_alone(row: OutgoingNotice, now: datetime) -> None:
+    """Let the other due notices of a receiver wait: each would take the time of all others."""
+    same = OutgoingNotice.objects.filter(
+        organisation_id=row.organisation_id, channel=row.channel, state=NoticeState.PENDING
+    )
+    same.filter(due_at__lte=now).update(due_at=now + LEFT_ALONE)
 
 
 def _change(row: OutgoingNotice, before: NoticeState | None = None) -> Swap:

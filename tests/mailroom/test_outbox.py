@@ -193,6 +193,34 @@ class TestSending:
         outbox.send_due(now=NOW + timedelta(seconds=2))
         assert OutgoingNotice.objects.get(organisation=other.organisation).state == "sent"
 
+    def test_leaves_a_receiver_that_hangs_alone_for_a_minute(self, company, monkeypatch):
+        """Its other notices are older than those of all others, and each would hang as well."""
+        other = load_company("soloqueue")
+        configure(other, board_webhook="https://b.example/x")
+        for n in range(3):
+            notify(company, subject=f"Notice {n}")
+        notify_board(other, subject="Only this one", at=NOW + timedelta(seconds=1))
+        passed = [0.0]
+
+        def attempt(row):
+            hangs = row.organisation_id == company.organisation.id
+            passed[0] += webhook.LONGEST * hangs
+            return "ReadTimeout" * hangs
+
+        def tried():
+            return sum(OutgoingNotice.objects.values_list("attempts", flat=True))
+
+        monkeypatch.setattr(outbox, "AT_ONCE", 1)
+        monkeypatch.setattr(outbox, "_attempt", attempt)
+        monkeypatch.setattr(outbox.time, "monotonic", lambda: passed[0])
+        outbox.send_due(now=NOW + timedelta(seconds=2))
+        assert OutgoingNotice.objects.get(organisation=other.organisation).state == "sent"
+        assert tried() == 2
+        assert outbox.send_due(now=NOW + timedelta(seconds=60)) == 0
+        assert tried() == 2
+        outbox.send_due(now=NOW + timedelta(seconds=80))
+        assert tried() == 3
+
     def test_of_slow_receivers_ends_before_another_sender_takes_it(self):
         slowest = outbox.AT_ONCE * (webhook.LONGEST + webhook.NAME_SERVER)
         assert slowest < outbox.CLAIMED_FOR.total_seconds()
