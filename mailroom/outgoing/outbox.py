@@ -152,15 +152,16 @@ def _send(row: OutgoingNotice, now: datetime) -> bool:
     problem = _attempt(row)
     took = timedelta(seconds=time.monotonic() - begun)
     now += took
-    if problem and took > SLOW:
-        _leave_alone(row, now)
+    rest = LEFT_ALONE if took > SLOW else timedelta()
+    if problem and rest:
+        _leave_alone(row, now + rest)
     if not problem:
         row.mark_sent(at=now)
     elif row.attempts >= ATTEMPTS:
         row.give_up(at=now)
     else:
         wait = timedelta(seconds=wait_after(row.attempts))
-        row.due_at = now + max(wait, LEFT_ALONE if took > SLOW else timedelta())
+        row.due_at = now + max(wait, rest)
     row.last_problem = problem
     system = System(name="notices", organisation_id=row.organisation_id)
     if row.state == NoticeState.PENDING:
@@ -181,12 +182,14 @@ def _attempt(row: OutgoingNotice) -> str:
     return ""
 
 
-def _leave_alone(row: OutgoingNotice, now: datetime) -> None:
-    """Let the other due notices of a receiver wait: each would take the time of all others."""
-    same = OutgoingNotice.objects.filter(
-        organisation_id=row.organisation_id, channel=row.channel, state=NoticeState.PENDING
-    )
-    same.filter(due_at__lte=now).update(due_at=now + LEFT_ALONE)
+def _leave_alone(row: OutgoingNotice, until: datetime) -> None:
+    """Let the other notices of a receiver wait: each would take the time of all organisations."""
+    OutgoingNotice.objects.filter(
+        organisation_id=row.organisation_id,
+        channel=row.channel,
+        state=NoticeState.PENDING,
+        due_at__lt=until,
+    ).update(due_at=until)
 
 
 def _change(row: OutgoingNotice, before: NoticeState | None = None) -> Swap:

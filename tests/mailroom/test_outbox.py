@@ -199,6 +199,7 @@ class TestSending:
         configure(other, board_webhook="https://b.example/x")
         for n in range(3):
             notify(company, subject=f"Notice {n}")
+        notify_board(company, subject="Due in a while", at=NOW + timedelta(seconds=30))
         notify_board(other, subject="Only this one", at=NOW + timedelta(seconds=1))
         passed = [0.0]
 
