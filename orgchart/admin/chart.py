@@ -51,6 +51,7 @@ class OrganisationAdmin(EditAdmin):
     subject_key = "slug"
     list_display = ("name", "slug", "policy_version", "agents_active", "modes")
     search_fields = ("slug", "name")
+    ordering = ("slug",)
     readonly_fields = ("policy_version", "all_settings", "stored")
     fixed = ("slug",)
     edit_fieldsets = (
