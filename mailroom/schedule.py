@@ -7,4 +7,4 @@ from mailroom.outgoing.outbox import send_due
 from toolbox.scheduler import scheduled_job
 
 scheduled_job("escalations", every=15)(sweep_due)
-scheduled_job("notices", every=5)(send_due)
+scheduled_job("notices", every=5, waits_for_others=True)(send_due)

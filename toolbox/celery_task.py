@@ -2,9 +2,11 @@
 
 import threading
 from collections import defaultdict
+from contextlib import ExitStack
 
 import structlog
 from celery import shared_task
+from django.conf import settings
 
 from core.database import database_now
 from toolbox import scheduler
@@ -13,23 +15,26 @@ log = structlog.get_logger(__name__)
 
 RUNNING: defaultdict[str, threading.Lock] = defaultdict(threading.Lock)
 """Held while this process runs a job."""
+WAITING = threading.Semaphore(max(1, settings.WORKER_THREADS - 1))
+"""Threads that jobs may take which wait for others: one is left for seals and timeouts."""
 
 
 @shared_task(name="toolbox.run_job", ignore_result=True)  # type: ignore[untyped-decorator]
 def run_job(name: str) -> int:
     """Run a scheduled job; duplicate and late messages are harmless and cost one query.
 
-    Only one thread of a process runs a job at a time: a slow job, such as notices to a slow
-    receiver, would otherwise occupy every thread, and no other job would run.
+    Only one thread of a process runs a job at a time, and jobs that wait for others never take the
+    last one (Spec: clocks 15): a job that finds no place runs at one of its next messages.
     """
     if name not in scheduler.JOBS:  # of another version, or forged
         log.warning("unknown_job", job=name[:64])
         return 0
-    if not RUNNING[name].acquire(blocking=False):
-        return 0
-    try:
+    needed = [RUNNING[name], *([WAITING] if scheduler.JOBS[name].waits_for_others else [])]
+    with ExitStack() as held:
+        for each in needed:
+            if not each.acquire(blocking=False):
+                return 0
+            held.callback(each.release)
         if scheduler.has_run_recently(name, now=database_now()):
             return 0
         return scheduler.run_job(name)
-    finally:
-        RUNNING[name].release()

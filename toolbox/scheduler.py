@@ -36,11 +36,15 @@ _failures: ContextVar[list[str] | None] = ContextVar("failures", default=None)
 
 @dataclass(frozen=True, slots=True)
 class ScheduledJob:
-    """A periodic job: its name, its period in seconds, and the function that handles due rows."""
+    """A periodic job: its name, its period in seconds, and the function that handles due rows.
+
+    Some wait for what is not ours: a receiver, a repository, a container engine.
+    """
 
     name: str
     every: float
     handle: Handler
+    waits_for_others: bool = False
 
     @property
     def sent_every(self) -> float:
@@ -51,13 +55,15 @@ class ScheduledJob:
 JOBS: dict[str, ScheduledJob] = {}
 
 
-def scheduled_job(name: str, *, every: float) -> Callable[[Handler], Handler]:
+def scheduled_job(
+    name: str, *, every: float, waits_for_others: bool = False
+) -> Callable[[Handler], Handler]:
     """Declare the handler of due rows: it takes the time and returns how many rows it handled."""
 
     def declare(handle: Handler) -> Handler:
         if name in JOBS:
             raise ValueError(f"two scheduled jobs are called {name}")
-        JOBS[name] = ScheduledJob(name, every, handle)
+        JOBS[name] = ScheduledJob(name, every, handle, waits_for_others)
         return handle
 
     return declare

@@ -12,9 +12,9 @@ from workspace.models import WebUse
 
 KEPT = timedelta(days=2)
 
-scheduled_job("repositories", every=60)(push_back_due)
-scheduled_job("git garbage", every=86400)(collect_garbage)
-scheduled_job("deployments", every=30)(settle_interrupted)
+scheduled_job("repositories", every=60, waits_for_others=True)(push_back_due)
+scheduled_job("git garbage", every=86400, waits_for_others=True)(collect_garbage)
+scheduled_job("deployments", every=30, waits_for_others=True)(settle_interrupted)
 
 
 @scheduled_job("web use", every=3600)

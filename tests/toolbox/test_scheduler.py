@@ -1,6 +1,7 @@
 """Scheduled jobs: due rows, each handled once, whatever beats, fails or is late."""
 
 import threading
+from contextlib import ExitStack
 from datetime import timedelta
 
 import pytest
@@ -194,6 +195,19 @@ class TestJob:
             celery_task.run_job("idempotency")
             celery_task.run_job("frames")
         assert list(JobRun.objects.values_list("name", flat=True)) == ["frames"]
+
+    def test_takes_no_last_thread_to_wait_for_others(self, settings):
+        """Spec: clocks 15."""
+        others = [name for name, job in scheduler.JOBS.items() if job.waits_for_others]
+        assert set(others) == {"notices", "repositories", "git garbage", "deployments"}
+        with ExitStack() as hanging:
+            for _ in range(settings.WORKER_THREADS - 1):
+                hanging.enter_context(celery_task.WAITING)
+            for name in [*others, "frames"]:
+                celery_task.run_job(name)
+            assert list(JobRun.objects.values_list("name", flat=True)) == ["frames"]
+        celery_task.run_job("notices")
+        assert JobRun.objects.filter(name="notices").exists()
 
     def test_keeps_nothing_of_a_job_that_there_is_not(self):
         with capture_logs() as lines:
