@@ -29,7 +29,9 @@ def run_job(name: str) -> int:
     if name not in scheduler.JOBS:  # of another version, or forged
         log.warning("unknown_job", job=name[:64])
         return 0
-    needed = [RUNNING[name], *([WAITING] if scheduler.JOBS[name].waits_for_others else [])]
+    needed: list[threading.Lock | threading.Semaphore] = [RUNNING[name]]
+    if scheduler.JOBS[name].waits_for_others:
+        needed.append(WAITING)
     with ExitStack() as held:
         for each in needed:
             if not each.acquire(blocking=False):
