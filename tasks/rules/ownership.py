@@ -170,6 +170,7 @@ def _owner_step(actor: TaskActor, task: TaskRow, new: Agent) -> str:
 def can_change(actor: TaskActor, task: TaskRow, update: TaskUpdate) -> Decision:
     """The owner, a task lead, or for an unowned task its creator and who could take it.
 
+    No agent takes a completed task any more: without an owner it is the agent's that completed it.
     An agent without `update_own_tasks` changes no unowned task either; renewing a claim needs no
     permission. To name the owner that a task has is a change like any other.
     """
@@ -181,13 +182,27 @@ def can_change(actor: TaskActor, task: TaskRow, update: TaskUpdate) -> Decision:
     if sets_owner or leads_task(actor, task):  # can_set_owner decides on the owner
         return YES
     is_owner = actor.is_agent(task.owner_id)
-    holder = new_owner(actor, update) if update.owner is not None else task.owner_in(actor.policy)
+    holder = new_owner(actor, update) if update.owner is not None else task.worker_in(actor.policy)
     if is_owner or (holder is not None and actor.is_agent(holder.id)):
         renews = is_owner and (only_owner or update.renews)
         return YES if renews else _can_update_own(actor, task)
+    if task.status is Status.COMPLETED and task.owner_id is None:
+        return _can_change_completed(actor, task)
     if holder is not None or actor.agent is None:
         return owned_by_other(task, _step_to_owner(actor, task))
     return _can_change_unowned(actor, actor.agent, task, update)
+
+
+def _can_change_completed(actor: TaskActor, task: TaskRow) -> Decision:
+    """What was completed for no agent is its creator's (Spec: tasks 27)."""
+    if task.completed_by_id is None and actor.is_agent(task.creator_id):
+        return YES
+    return deny(
+        Code.NOT_YOURS,
+        f"Task #{task.number} is completed, and not by {actor.handle}.",
+        _step_to_owner(actor, task),
+        rule="a completed task stays as it was completed (spec: tasks 27)",
+    )
 
 
 def _step_to_owner(actor: TaskActor, task: TaskRow) -> str:
@@ -259,9 +274,9 @@ def _can_update_own(actor: TaskActor, task: TaskRow) -> Decision:
 
 
 def leads_task(actor: TaskActor, task: TaskRow) -> bool:
-    """Whether the actor is a task lead over this task."""
-    owner = task.owner_in(actor.policy)
-    return actor.leads_open(task.required_role) if owner is None else actor.leads(owner)
+    """Whether the actor is a task lead over this task: its owner, or who completed it."""
+    worker = task.worker_in(actor.policy)
+    return actor.leads_open(task.required_role) if worker is None else actor.leads(worker)
 
 
 def owned_by_other(task: TaskRow, next_action: str) -> Deny:

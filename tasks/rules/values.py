@@ -66,6 +66,10 @@ class TaskRow:
         known = policy.by_id.get(self.owner_id)
         return known or Agent(self.owner_id, self.owner or "", self.owner_role, "")
 
+    def worker_in(self, policy: Policy) -> Agent | None:
+        """The owner or, of a task without one, the agent for which it was completed."""
+        return self.owner_in(policy) or policy.by_id.get(self.completed_by_id or 0)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TaskUpdate:

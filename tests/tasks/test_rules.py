@@ -215,6 +215,26 @@ class TestUnowned:
         assert update(actor("architect"), needs, status=Status.IN_PROGRESS) == "ROLE_MISMATCH"
         assert update(actor("test-leader"), needs, active_form="x") == "ROLE_MISMATCH"
 
+    def test_stays_as_it_was_completed_for_all_but_its_worker_and_who_leads_that(self):
+        worker, team_mate = NEXUS.agents["backend_worker"], NEXUS.agents["backend_worker_2"]
+        done = task("completed", completed_by=worker, creator=NEXUS.agents["ceo"])
+        for name, outcome in (
+            ("backend_worker", "OK"),
+            ("it_manager", "OK"),
+            ("backend_worker_2", "NOT_YOURS"),
+            ("hr_manager", "NOT_YOURS"),
+            ("ceo", "NOT_YOURS"),
+        ):
+            assert update(actor(name, NEXUS), done, active_form="x") == outcome, name
+        of_others = task("completed", completed_by=team_mate)
+        for change in ({"active_form": "x"}, {"status": Status.DELETED}):
+            assert update(actor("it_manager", NEXUS), of_others, **change) != "OK"
+
+    def test_is_its_creators_once_it_was_completed_for_no_agent(self):
+        done = task("completed", creator=NEXUS.agents["hr_manager"])
+        assert update(actor("hr_manager", NEXUS), done, active_form="x") == "OK"
+        assert update(actor("backend_worker", NEXUS), done, active_form="x") == "NOT_YOURS"
+
     def test_is_curated_while_it_has_not_begun(self):
         keeper = actor("product-manager")
         for required, outcome in (
@@ -433,7 +453,11 @@ class TestGuards:
         ("can_apply_to_version", task(), TaskUpdate(expected_version=9, active_form="x")),
         ("can_name_owner", task(), TaskUpdate(owner="unknown")),
         ("can_force", task(), TaskUpdate(force=True, active_form="x")),
-        ("can_move_to", task("completed"), TaskUpdate(status=Status.PENDING)),
+        (
+            "can_move_to",
+            task("completed", completed_by=TEAM.agents["architect"]),
+            TaskUpdate(status=Status.PENDING),
+        ),
         ("can_still_change", task("deleted"), TaskUpdate(owner="architect")),
         (
             "can_end_now",
