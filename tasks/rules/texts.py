@@ -47,6 +47,22 @@ def readable_metadata(row: TaskRow, reads: Readership) -> dict[str, Any]:
     return {key: value for key, value in row.metadata.items() if reads.covers(writers.get(key))}
 
 
+def unreadable_texts(row: TaskRow, update: TaskUpdate, reads: Readership) -> list[str]:
+    """The texts that an update would replace although the reader does not see them, by their names
+    on the wire.
+    """
+    texts = {"description": row.description, "active_form": row.active_form}
+    given = {"description": update.description, "active_form": update.active_form}
+    writers, keys = row.text_writers, row.text_writers.get("metadata", {})
+    hidden = [
+        WIRE_NAMES[name]
+        for name, text in given.items()
+        if text is not None and texts[name] and not reads.covers(writers.get(name))
+    ]
+    replaced = (key for key in update.metadata or {} if key in row.metadata)
+    return [*hidden, *(f"metadata.{key}" for key in replaced if not reads.covers(keys.get(key)))]
+
+
 def withheld_texts(row: TaskRow, reads: Readership) -> list[str]:
     """The fields, by their names on the wire, of which the reader does not see all."""
     columns = {"description": row.description, "active_form": row.active_form}

@@ -13,6 +13,7 @@ from tasks.rules.ownership import (
     YES,
     already_ended,
     can_change,
+    can_comment,
     can_name_owner,
     can_owner_act,
     can_owner_take,
@@ -21,6 +22,7 @@ from tasks.rules.ownership import (
     leads_task,
     new_owner,
 )
+from tasks.rules.texts import unreadable_texts
 from tasks.rules.values import TaskRow, TaskUpdate
 from tasks.rules.visibility import readership_of
 from tasks.vocabulary import LEAD_ONLY, TRANSITIONS, Enforcement, Status
@@ -198,6 +200,20 @@ def can_still_change(actor: TaskActor, task: TaskRow, update: TaskUpdate) -> Dec
     return YES
 
 
+def can_replace_texts(actor: TaskActor, task: TaskRow, update: TaskUpdate) -> Decision:
+    """No agent writes over a text that it cannot read (Spec: tasks 56)."""
+    hidden = unreadable_texts(task, update, actor.readership)
+    if not hidden:
+        return YES
+    comments = isinstance(can_comment(actor, task), Allow)
+    return deny(
+        Code.CONTACT_DENIED,
+        f"{', '.join(hidden)[:200]}: another agent wrote it, and {actor.handle} cannot read it",
+        "leave it as it is; write yours with task_comment" if comments else "leave it as it is",
+        rule=RULE,
+    )
+
+
 def can_go_on(actor: TaskActor, task: TaskRow, update: TaskUpdate) -> Decision:
     """A task with an unfinished blocker neither starts nor completes (Spec: tasks 29)."""
     if update.status not in (Status.IN_PROGRESS, Status.COMPLETED):
@@ -253,6 +269,7 @@ CHECKS: tuple[Check, ...] = (
     can_owner_act,
     can_owner_read,
     can_change,
+    can_replace_texts,
     can_go_on,
     can_complete,
 )

@@ -477,6 +477,15 @@ class TestGuards:
             TaskUpdate(owner="architect"),
         ),
         ("can_change", task(owner=TEAM.agents["test-leader"]), TaskUpdate(active_form="x")),
+        (
+            "can_replace_texts",
+            replace(
+                task(),
+                description="x",
+                text_writers={"description": TEAM.agents["test-leader"].id},
+            ),
+            TaskUpdate(description="y"),
+        ),
         ("can_go_on", task(blockers=(9,)), TaskUpdate(status=Status.IN_PROGRESS)),
         (
             "can_complete",
@@ -491,7 +500,7 @@ class TestGuards:
     @pytest.mark.parametrize(("name", "what", "asked"), CASES)
     def test_each_alone_refuses_something(self, monkeypatch, name, what, asked):
         who = actor("architect")
-        if name == "can_owner_read":
+        if name in ("can_owner_read", "can_replace_texts"):
             settings = {**TEAM.settings, "task_visibility": "contacts"}
             who = TaskActor(replace(TEAM, settings=settings), who.agent)
         if name == "can_owner_act":

@@ -187,6 +187,32 @@ class TestTexts:
         assert (lead["description"], lead["metadata"]) == (MARK, {"a": 1, "b": MARK})
         assert "withheld" not in lead
 
+    @pytest.mark.parametrize(
+        "fields",
+        [
+            {"description": "mine"},
+            {"description": ""},
+            {"activeForm": "mine"},
+            {"metadata": {"a": 2}},
+            {"metadata": {"a": None}},
+        ],
+    )
+    def test_are_not_written_over_by_who_cannot_read_them(self, http, fields):
+        one = made(http, "product_manager")
+        theirs = {"description": MARK, "activeForm": MARK, "metadata": {"a": MARK}}
+        assert http.call("it_manager", "task_update", taskId=one, **theirs).status == 200
+        refused = http.call("research_worker", "task_update", taskId=one, **fields)
+        assert (refused.code, refused.body["next_action"]) == (
+            "CONTACT_DENIED",
+            "leave it as it is; write yours with task_comment",
+        )
+        assert MARK not in refused.message
+        kept = http.call("it_manager", "task_get", taskId=one).result
+        assert {name: kept[name] for name in theirs} == theirs
+        mine = http.call("research_worker", "task_update", taskId=one, metadata={"b": 1})
+        assert mine.result["metadata"] == {"b": 1}
+        assert http.call("product_manager", "task_update", taskId=one, **fields).status == 200
+
     def test_of_comments_follow_the_same_rule(self, http):
         one = made(http, "it_manager")
         for by in ("backend_worker", "qa_worker", "it_manager"):
