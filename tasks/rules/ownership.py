@@ -182,7 +182,7 @@ def can_change(actor: TaskActor, task: TaskRow, update: TaskUpdate) -> Decision:
     if sets_owner or leads_task(actor, task):  # can_set_owner decides on the owner
         return YES
     is_owner = actor.is_agent(task.owner_id)
-    holder = new_owner(actor, update) if update.owner is not None else task.worker_in(actor.policy)
+    holder = new_owner(actor, update) if update.owner else task.worker_in(actor.policy)
     if is_owner or (holder is not None and actor.is_agent(holder.id)):
         renews = is_owner and (only_owner or update.renews)
         return YES if renews else _can_update_own(actor, task)

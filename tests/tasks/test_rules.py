@@ -226,6 +226,7 @@ class TestUnowned:
             ("ceo", "NOT_YOURS"),
         ):
             assert update(actor(name, NEXUS), done, active_form="x") == outcome, name
+            assert update(actor(name, NEXUS), done, active_form="x", owner="") == outcome, name
         of_others = task("completed", completed_by=team_mate)
         for change in ({"active_form": "x"}, {"status": Status.DELETED}):
             assert update(actor("it_manager", NEXUS), of_others, **change) != "OK"
