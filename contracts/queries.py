@@ -9,7 +9,7 @@ from django.db.models import Q, QuerySet
 from contracts import rules
 from contracts.judging import SubmissionFacts, submission_of
 from contracts.models import Contract, Report, Verdict
-from contracts.results import ContractDetail, ContractPage, ContractSummary
+from contracts.results import ContractDetail, ContractPage, ContractSummary, ContractVerdict
 from contracts.rules import ContractFacts
 from contracts.store import agent_of, contract_facts, find_contract, issuer_of
 from contracts.vocabulary import (
@@ -22,7 +22,7 @@ from contracts.vocabulary import (
     VerdictFinding,
 )
 from core import paging
-from core.decision import Denied, Deny
+from core.decision import Allow, Denied, Deny
 from documents.models import ReportType
 from documents.reports import has_denied_report
 from mailroom.models import Priority
@@ -75,20 +75,25 @@ def read_contract(*, caller: Caller, contract_id: str) -> ContractDetail:
             }
             for r in row.reports.order_by("-id")
         ],
-        "verdicts": [
-            {
-                "verdict_id": str(v.id),
-                "report_id": str(v.report_id),
-                "verdict": VerdictFinding(v.finding),
-                "evidence": v.evidence,
-                "body": v.body,
-                "judge": agent_of(caller.policy, v.judge_id).handle,
-                "commit": v.commit or None,
-                "run_digest": v.run_digest or None,
-                "created_at": v.created_at,
-            }
-            for v in row.verdicts.order_by("-id")
-        ],
+        "verdicts": [_verdict(v, contract, caller) for v in row.verdicts.order_by("-id")],
+    }
+
+
+def _verdict(row: Verdict, contract: ContractFacts, caller: Caller) -> ContractVerdict:
+    """A verdict; its words only where the reader may read them."""
+    judge = agent_of(caller.policy, row.judge_id)
+    told = rules.can_read_evidence(contract, judge, caller.agent, caller.policy)
+    is_told = isinstance(told, Allow)
+    return {
+        "verdict_id": str(row.id),
+        "report_id": str(row.report_id),
+        "verdict": VerdictFinding(row.finding),
+        "evidence": row.evidence if is_told else "",
+        "body": row.body if is_told else "",
+        "judge": judge.handle,
+        "commit": row.commit or None,
+        "run_digest": row.run_digest or None,
+        "created_at": row.created_at,
     }
 
 

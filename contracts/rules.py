@@ -29,7 +29,7 @@ from core.decision import Allow, Code, Decision, Deny, deny, stale
 from documents.rules import is_denied_to, reports_folder
 from orgchart.policy.compiled import Agent, Policy
 from orgchart.policy.parties import Board, Party
-from orgchart.policy.readership import can_tell
+from orgchart.policy.readership import can_read_text, can_tell
 
 SUBMIT_REPORT = "submit_report"
 BEFORE_THE_VERSION = (Code.NOT_FOUND, Code.NOT_YOURS, Code.INVALID_PARAMS)
@@ -268,6 +268,19 @@ def can_read_reason(contract: ContractFacts, who: Agent, policy: Policy) -> Deci
     if who.id in (contract.assignee.id, contract.issuer.id):
         return Allow("a contract is read by its parties")
     return can_tell(policy, contract.issuer, who)
+
+
+def can_read_evidence(
+    contract: ContractFacts, judge: Agent, who: Agent, policy: Policy
+) -> Decision:
+    """Decide whether an agent that sees a contract reads the words of a verdict.
+
+    Its parties do, those above the assignee, and who reads the judge's text (Spec: contracts 53).
+    """
+    is_party = who.id in (contract.assignee.id, contract.issuer.id)
+    if is_party or policy.is_above(who, contract.assignee):
+        return Allow("a verdict is read by those who read the work")
+    return can_read_text(policy, judge, who)
 
 
 def _needs_pass(contract: ContractFacts, finding: VerdictFinding | None) -> Deny:

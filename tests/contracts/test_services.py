@@ -5,6 +5,7 @@ from datetime import timedelta
 
 import pytest
 from django.db import DatabaseError, transaction
+from django.db.models import F
 
 from contracts import queries, scopes, store
 from contracts.issuing.drafts import ContractDraft
@@ -17,6 +18,7 @@ from core.machines import UndeclaredTransition
 from documents.models import Document
 from ledger.models import Event
 from mailroom.models import ContactGrant, Mail, MailRejection
+from orgchart.models import Agent, Organisation
 from orgchart.policy.parties import BOARD_PARTY
 from tests.contracts.world import (
     accept,
@@ -802,6 +804,27 @@ class TestReadContract:
         }
         assert reasons.pop("qa_worker") is None
         assert set(reasons.values()) == {"Ask me next time."}
+
+    def test_tells_no_judge_the_words_of_another(self, nexus):
+        first = Agent.objects.get(organisation=nexus.organisation, handle="qa_worker")
+        Agent.objects.create(
+            organisation=nexus.organisation,
+            handle="qa_2",
+            role=first.role,
+            reports_to=first.reports_to,
+        )
+        rows = Organisation.objects.filter(id=nexus.organisation.id)
+        rows.update(policy_version=F("policy_version") + 1)
+        contract_id = at_state(nexus, ContractState.REVIEW, workspace_scope=["src/"])
+        judge(nexus, contract_id, evidence="Ask me.", body="For you.")
+        words = {
+            by: (found["evidence"], found["body"])
+            for by in ("qa_2", "qa_worker", "it_manager", "backend_worker", "ceo")
+            for found in self.read(nexus, contract_id, by)["verdicts"]
+        }
+        assert words.pop("qa_2") == ("", "")
+        assert set(words.values()) == {("Ask me.", "For you.")}
+        assert self.read(nexus, contract_id, "qa_2")["verdicts"][0]["verdict"] == "PASS"
 
     def test_tells_a_judge_why_the_board_cancelled_it(self, nexus):
         contract_id = self.judged_for_product(nexus)
