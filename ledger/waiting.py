@@ -24,7 +24,7 @@ def _sealing(now: datetime) -> Waiting | None:
             **backlog.holder._asdict(),
         )
         if backlog.holder
-        else _("the sealer does not run, or fails: look at the job “ledger seals”"),
+        else _("the sealer does not run, or fails: see the scheduled jobs"),
     )
 
 
