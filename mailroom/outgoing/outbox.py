@@ -128,15 +128,14 @@ def send_due(now: datetime) -> int:
 def _claim(now: datetime) -> list[OutgoingNotice]:
     """Take a few due notices: until CLAIMED_FOR is over no other sender takes them.
 
-    One of each organisation: none waits for the receivers of another (Spec: escalation 18).
+    One of each organisation, in no order: none waits for the receivers of another, nor for what
+    others had due before (Spec: escalation 18).
     """
     with transaction.atomic():
         due = OutgoingNotice.objects.filter(state=NoticeState.PENDING, due_at__lte=now)
         first = due.order_by("organisation", "due_at").distinct("organisation").values("pk")
         rows = list(
-            due.filter(pk__in=first)
-            .order_by("due_at")
-            .select_for_update(skip_locked=True)[:AT_ONCE]
+            due.filter(pk__in=first).order_by("?").select_for_update(skip_locked=True)[:AT_ONCE]
         )
         for row in rows:
             row.attempts += 1

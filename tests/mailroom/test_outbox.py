@@ -222,6 +222,23 @@ class TestSending:
         outbox.send_due(now=NOW + timedelta(seconds=80))
         assert tried() == 3
 
+    def test_does_not_wait_for_what_slow_receivers_have_due_before(self, company, monkeypatch):
+        """Each takes all of its notices, and as much time as a run has (Spec: escalation 18)."""
+        other = load_company("soloqueue")
+        configure(other, board_webhook="https://b.example/x")
+        runs = 40
+        for n in range(runs):
+            notify(company, subject=f"Notice {n}")
+        notify_board(other, subject="Only this one", at=NOW + timedelta(seconds=1))
+        passed = itertools.count(0, outbox.BUDGET + 1)
+        monkeypatch.setattr(outbox, "AT_ONCE", 1)
+        monkeypatch.setattr(outbox, "_attempt", lambda _: "")
+        monkeypatch.setattr(outbox.time, "monotonic", lambda: float(next(passed)))
+        for n in range(runs):
+            outbox.send_due(now=NOW + timedelta(seconds=2 + n))
+        assert OutgoingNotice.objects.get(organisation=other.organisation).state == "sent"
+        assert OutgoingNotice.objects.filter(state="pending").exists()
+
     def test_of_slow_receivers_ends_before_another_sender_takes_it(self):
         slowest = outbox.AT_ONCE * (webhook.LONGEST + webhook.NAME_SERVER)
         assert slowest < outbox.CLAIMED_FOR.total_seconds()
