@@ -152,11 +152,17 @@ def folder() -> Path:
 
 
 def place(path: Path, content: bytes, *, replace: bool) -> None:
-    """Put a whole file in place at once, mode 0600; without `replace` never over another."""
+    """Put a whole file in place at once, mode 0600; without `replace` never over another.
+
+    Its owner is the folder's, so that the service can read what a command of root's placed.
+    """
+    owner = path.parent.stat()
     fresh = path.with_name(f".{path.name}.{token_hex(8)}")
     descriptor = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     try:
         with os.fdopen(descriptor, "wb") as file:
+            if os.geteuid() == 0:
+                os.fchown(descriptor, owner.st_uid, owner.st_gid)
             file.write(content)
             file.flush()
             os.fsync(file.fileno())

@@ -122,6 +122,14 @@ class TestTrusted:
 
 
 class TestHead:
+    @pytest.mark.skipif(os.geteuid() != 0, reason="only root places files of others")
+    def test_is_readable_for_the_service_after_a_command_of_root(self, ledger_dir):
+        """Spec: ledger 15."""
+        os.chown(keys.folder(), 12345, 12345)
+        keys.remember_head(7, "ab")
+        head = (ledger_dir / keys.HEAD).stat()
+        assert (head.st_uid, head.st_gid, stat.S_IMODE(head.st_mode)) == (12345, 12345, 0o600)
+
     def test_is_what_was_remembered_of_the_chain(self):
         assert keys.known_head() is None
         keys.remember_head(7, "ab")
