@@ -310,6 +310,8 @@ class TestIdempotency:
         assert not nexus.post("/api/v1/explain", asked, "backend_worker").body["allowed"]
         other = nexus.post("/api/v1/explain", {"tool": "read_inbox"}, "backend_worker", self.KEY)
         assert (other.status, other.code) == (409, "IDEMPOTENCY_MISMATCH")
+        tool = nexus.post("/api/v1/tools/explain", asked, "backend_worker", self.KEY)  # no such one
+        assert (tool.status, tool.code) == (409, "IDEMPOTENCY_MISMATCH")
 
     def test_keeps_no_explanation_of_a_refusal_by_a_mode(self, nexus):
         asked = {"tool": "run_test", "params": {"path": "tests/"}}

@@ -201,7 +201,7 @@ class ExplainView(AgentView):
         key = request.META.get("HTTP_IDEMPOTENCY_KEY")
         answer = door.act(
             replace(caller, pause=None),  # explained, not refused (Spec: modes 29)
-            "explain",
+            "calls.explain",
             body,
             work=lambda _: dict(explain(caller, name, params, now=now)),
             now=now,
