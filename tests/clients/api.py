@@ -35,6 +35,7 @@ BEYOND = {
     r"url: must be a plain http or https address": "the parts of an address",
     r"[a-zA-Z_]+: a text holds NUL or half a surrogate pair": "signs that are no text",
     r"(\w+: )?(subject|title|reason): it is blank": "signs that show nothing",
+    r"\w+: [\w.]+: must hold more than spaces": "U+0085 is a space here, and not there",
     r"\w+: [\w.]+: Input should be a valid integer": "1.0 is an integer there, and not here",
     r"(case_submit: )?(content|outcome|evidence)[\w.]*: ": "the form of each stage",
     r"nothing to change was given": "one of several fields",
