@@ -117,6 +117,14 @@ def manage(places, database, *words):
     return SimpleNamespace(returncode=status, stdout=said.read_text(), stderr=problems.read_text())
 
 
+def copy_sealed(places, *, keys):
+    """Back up a company whose events are sealed, as `places / "copy"`."""
+    load_company("nexus")
+    wait_until_ended()
+    seal_events(now=timezone.now())
+    back_up(places / "copy", keys=keys, now=timezone.now())
+
+
 class Work:
     """Agents that send mail until they are told to stop; what was acknowledged, in order."""
 
@@ -223,10 +231,7 @@ class TestABackup:
         assert manage(places, empty, "ledger", "verify").returncode == 0
 
     def test_whose_connection_ends_before_the_verdict_is_restored(self, places, empty):
-        load_company("nexus")
-        wait_until_ended()
-        seal_events(now=timezone.now())
-        back_up(places / "copy", keys=places / "keys.tar", now=timezone.now())
+        copy_sealed(places, keys=places / "keys.tar")
         where = f"{str(places / 'copy')!r}, keys=Path({str(places / 'keys.tar')!r})"
         ending = (
             "from pathlib import Path; from django.core.management import call_command;"
@@ -241,10 +246,7 @@ class TestABackup:
         assert manage(places, empty, "ledger", "verify").returncode == 0
 
     def test_without_the_keys_is_not_signed_anew(self, places, empty):
-        load_company("nexus")
-        wait_until_ended()
-        seal_events(now=timezone.now())
-        back_up(places / "copy", keys=None, now=timezone.now())
+        copy_sealed(places, keys=None)
         done = manage(places, empty, "restore", places / "copy")
         assert done.returncode == 1
         assert "restored, but not verified" in done.stderr
@@ -412,10 +414,7 @@ class TestAKilledRestore:
 
     @pytest.fixture
     def killed(self, places, empty):
-        load_company("nexus")
-        wait_until_ended()
-        seal_events(now=timezone.now())
-        back_up(places / "copy", keys=places / "keys.tar", now=timezone.now())
+        copy_sealed(places, keys=places / "keys.tar")
 
         def kill_at(step):
             where = f"Path({str(places / 'copy')!r}), keys=Path({str(places / 'keys.tar')!r})"
@@ -443,10 +442,7 @@ class TestAKilledRestore:
 
     def test_is_finished_where_the_connection_was_lost_at_the_commit(self, places, empty):
         """The program of PostgreSQL fails then, and nobody knows whether the tables are there."""
-        load_company("nexus")
-        wait_until_ended()
-        seal_events(now=timezone.now())
-        back_up(places / "copy", keys=places / "keys.tar", now=timezone.now())
+        copy_sealed(places, keys=places / "keys.tar")
         where = f"Path({str(places / 'copy')!r}), keys=Path({str(places / 'keys.tar')!r})"
         losing = (
             "from pathlib import Path; from nexus_site.run import backup\n"
