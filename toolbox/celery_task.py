@@ -16,7 +16,7 @@ log = structlog.get_logger(__name__)
 RUNNING: defaultdict[str, threading.Lock] = defaultdict(threading.Lock)
 """Held while this process runs a job."""
 WAITING = threading.Semaphore(max(1, settings.WORKER_THREADS - 1))
-"""Threads that jobs may take which wait for others: one is left for seals and timeouts."""
+"""Threads for jobs that wait for others: one thread is left for seals and timeouts."""
 
 
 @shared_task(name="toolbox.run_job", ignore_result=True)  # type: ignore[untyped-decorator]

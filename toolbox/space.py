@@ -44,7 +44,7 @@ def require_space() -> None:
 
 @cache
 def _folders_under(var: Path) -> tuple[str, ...]:
-    """As texts: joining paths took longer than asking for the room in them."""
+    """The paths of the disks, joined once: joining took longer than asking for their space."""
     return tuple(str(var / folder) for folder in DISKS)
 
 

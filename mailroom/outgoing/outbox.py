@@ -50,7 +50,7 @@ CLAIMED_FOR = timedelta(seconds=60)
 AT_ONCE = 3
 """Notices of one claim: few enough to send them all to slow receivers within CLAIMED_FOR."""
 SLOW, LEFT_ALONE = timedelta(seconds=5), timedelta(seconds=60)
-"""After an attempt that took so long and failed, the receiver gets no other one for so long."""
+"""After a failed attempt longer than SLOW, the receiver gets no other attempt for LEFT_ALONE."""
 BUDGET = 20.0
 """Seconds after which a run leaves the rest to the next, so that no receiver delays other jobs."""
 

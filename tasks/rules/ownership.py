@@ -199,7 +199,7 @@ def _can_change_completed(actor: TaskActor, task: TaskRow) -> Decision:
         return YES
     return deny(
         Code.NOT_YOURS,
-        f"Task #{task.number} is completed, and not by {actor.handle}.",
+        f"Task #{task.number} is completed; {actor.handle} did not complete it.",
         _step_to_owner(actor, task),
         rule="a completed task stays as it was completed (spec: tasks 27)",
     )

@@ -184,7 +184,7 @@ def _candidates(source: Agent, policy: Policy) -> str:
     names = delegates_of(source, policy)
     if names:
         return f"delegate to one of: {', '.join(names)}"
-    return "do it yourself; who is in a frame can say what is missing with return_result"
+    return "do it yourself; inside a frame, say what is missing with return_result"
 
 
 def _within_depth(stack: Stack) -> Allow | Deny:
