@@ -34,6 +34,11 @@ def database_now() -> datetime:
     return now  # type: ignore[no-any-return]
 
 
+def give_back_connection() -> None:
+    """Give this thread's connection back to the pool, as Django does at the end of a request."""
+    connection.close_if_unusable_or_obsolete()
+
+
 def in_transaction() -> bool:
     """True if the product has opened a transaction; a test case's own does not count.
 

@@ -12,7 +12,7 @@ from django.contrib.admin.utils import flatten
 from django.contrib.admin.views.main import ERROR_FLAG
 from django.core.exceptions import PermissionDenied
 from django.core.serializers.json import DjangoJSONEncoder
-from django.db import close_old_connections, connection
+from django.db import connection
 from django.db.models import BinaryField, Field, QuerySet
 from django.http import (
     HttpRequest,
@@ -27,6 +27,7 @@ from django.utils.translation import gettext
 
 from core.actions import Action
 from core.admin.contexts import admin_context
+from core.database import give_back_connection
 from core.events import Event, record_event
 from core.labels import Text
 from core.people import ADMIN_TOOL, signed_in
@@ -141,7 +142,7 @@ def _pages(rows: QuerySet[Any], fields: Sequence[Field[Any, Any]]) -> Iterator[l
         part = rows.order_by("-pk") if last is None else rows.order_by("-pk").filter(pk__lt=last)
         page = list(part.values_list(*names)[: min(PAGE, left)])
         if not connection.in_atomic_block:  # the next page may be read in another thread
-            close_old_connections()
+            give_back_connection()
         if not page:
             return
         yield [each[1:] for each in page]

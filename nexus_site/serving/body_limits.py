@@ -6,9 +6,9 @@ from typing import Any
 
 from django.conf import settings
 from django.contrib.auth import SESSION_KEY
-from django.db import close_old_connections
 from django.http import parse_cookie
 
+from core.database import give_back_connection
 from nexus_site.console.sessions import SessionStore
 from toolbox.authentication import is_valid_key
 
@@ -25,7 +25,7 @@ def is_known(scope: dict[str, Any]) -> bool:
         key = parse_cookie(headers.get(b"cookie", "")).get(settings.SESSION_COOKIE_NAME)
         return bool(key) and _is_signed_in(str(key))
     finally:
-        close_old_connections()
+        give_back_connection()
 
 
 def _is_signed_in(key: str) -> bool:

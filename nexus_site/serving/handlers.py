@@ -9,12 +9,12 @@ from django.conf import settings
 from django.core import signals
 from django.core.handlers.base import BaseHandler
 from django.core.handlers.exception import convert_exception_to_response
-from django.db import connection
 from django.http import HttpRequest
 from django.http.response import HttpResponseBase
 from django.template.response import SimpleTemplateResponse
 from django.urls import ResolverMatch, get_resolver
 
+from core.database import give_back_connection
 from nexus_site.serving.middleware import Observe
 
 LONGEST_KEPT = 128  # characters of an address whose view is remembered
@@ -50,7 +50,7 @@ class ApiHandler:
 
     def end(self, response: HttpResponseBase) -> None:
         """Give the connection back to the pool."""
-        connection.close_if_unusable_or_obsolete()
+        give_back_connection()
 
 
 def _view(request: HttpRequest) -> HttpResponseBase:

@@ -226,7 +226,7 @@ class TestStrangers:
         assert start["status"] == 413
 
     def test_are_told_from_agents_and_people(self, nexus, client, django_user_model, monkeypatch):
-        monkeypatch.setattr(body_limits, "close_old_connections", lambda: None)  # the test's own
+        monkeypatch.setattr(body_limits, "give_back_connection", lambda: None)  # the test's own
         scope = request("/x")
         assert not body_limits.is_known(scope)
         scope["headers"] = [(b"authorization", b"Bearer nxs_" + b"a" * 40)]

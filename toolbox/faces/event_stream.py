@@ -13,10 +13,12 @@ from orgchart.keys import digest_of
 from orgchart.pauses.rules import PauseFacts
 from toolbox import door, wake
 from toolbox.answers import envelope
+from toolbox.authentication import authenticate
 from toolbox.caller import Caller
 from toolbox.faces import event_reader
+from toolbox.faces.hosts import header_of
 from toolbox.faces.sse import ALIVE, END, START, OpenStreams, part, until_gone
-from toolbox.faces.threads import announce, in_thread, prove_caller, send_denial
+from toolbox.faces.threads import announce, credentials_of, in_thread, send_denial
 
 Message = dict[str, Any]
 
@@ -36,17 +38,14 @@ _STREAMS = OpenStreams[int](MOST)
 
 async def application(scope: Message, receive: Any, send: Any) -> None:
     """Stream the caller's events until it leaves, or its key no longer proves it."""
-    proven = await prove_caller(scope, send)
-    if proven is None:
-        return
-    caller, credentials = proven
-    if caller.pause is not None:
-        await in_thread(lambda: door.refuse_paused(caller, "events", now=caller.clock.now()))
-        await send_denial(caller.pause.refusal, send)
-        return
-    headers = {name.decode("latin-1").lower(): value for name, value in scope["headers"]}
+    credentials = credentials_of(scope)
     try:
-        last = headers.get("last-event-id", b"").decode("latin-1")
+        caller = await in_thread(lambda: authenticate(**credentials))
+        if caller.pause is not None:
+            await in_thread(lambda: door.refuse_paused(caller, "events", now=caller.clock.now()))
+            await send_denial(caller.pause.refusal, send)
+            return
+        last = header_of(scope, "last-event-id")
         place = await in_thread(
             lambda: event_reader.place_of(last) if last else event_reader.here()
         )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import uuid
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
@@ -196,7 +195,7 @@ async def application(scope: Message, receive: Any, send: Any) -> None:
     A message is read before: its client may send it slowly, and a right that ends meanwhile is gone
     (Spec: organisation 25).
     """
-    credentials = credentials_of(scope, uuid.uuid4().hex)
+    credentials = credentials_of(scope)
     try:
         if scope["method"] == "POST":
             body = await _read(receive, credentials["authorization"])
@@ -239,7 +238,7 @@ def _prove(credentials: Credentials) -> Caller:
 
 
 def _prove_and_answer(scope: Message, credentials: Credentials, body: bytes) -> bytes | Caller:
-    """Answer a plain call in the thread that proves its caller; of another message, the caller.
+    """Prove the caller in a thread, and answer a plain call there; of other messages, the caller.
 
     The SDK would open a stream for the answer. Raises Denied: without a valid key, and for what
     cannot be read, which is recorded.

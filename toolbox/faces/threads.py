@@ -10,14 +10,12 @@ from threading import Barrier
 from typing import Any, TypeVar
 
 from django.conf import settings
-from django.db import connection
 from pydantic_core import to_json
 
-from core.decision import Denied, Deny
+from core.database import give_back_connection
+from core.decision import Deny
 from toolbox import wake
 from toolbox.answers import answer_denial
-from toolbox.authentication import authenticate
-from toolbox.caller import Caller
 
 T = TypeVar("T")
 Credentials = dict[str, Any]
@@ -42,7 +40,7 @@ async def in_thread(work: Callable[[], T]) -> T:
         try:
             return work()
         finally:
-            connection.close_if_unusable_or_obsolete()
+            give_back_connection()
 
     return await asyncio.get_running_loop().run_in_executor(THREADS, done)
 
@@ -53,25 +51,15 @@ async def announce(agent_id: int) -> None:
         await in_thread(lambda: wake.WATCHES.announce(agent_id))
 
 
-def credentials_of(scope: dict[str, Any], request_id: str) -> Credentials:
-    """What a request brings to `authenticate`."""
+def credentials_of(scope: dict[str, Any]) -> Credentials:
+    """What a request brings to `authenticate`, with a new id for what it does."""
     headers = {name.decode("latin-1").lower(): value for name, value in scope["headers"]}
     session = headers.get("x-nexus-session")
     return {
         "authorization": headers.get("authorization", b"").decode("latin-1"),
         "session_id": None if session is None else session.decode("latin-1"),
-        "request_id": request_id,
+        "request_id": uuid.uuid4().hex,
     }
-
-
-async def prove_caller(scope: dict[str, Any], send: Any) -> tuple[Caller, Credentials] | None:
-    """The request's caller and what proved it; None once the refusal has been sent."""
-    credentials = credentials_of(scope, uuid.uuid4().hex)
-    try:
-        return await in_thread(lambda: authenticate(**credentials)), credentials
-    except Denied as refusal:
-        await send_denial(refusal.deny, send)
-    return None
 
 
 async def send_denial(deny: Deny, send: Any) -> None:
