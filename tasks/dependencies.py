@@ -20,6 +20,7 @@ from core.decision import Allow, Code, Denied, Deny, refuse
 from core.limits import BIGGEST_VERSION
 from ledger.services import record
 from orgchart.policy.compiled import Policy
+from orgchart.policy.parties import BOARD_PARTY
 from tasks.notifications import notify_unblocked
 from tasks.rules.actors import TaskActor, enforcement_of
 from tasks.rules.changes import subject_of
@@ -114,7 +115,7 @@ def read_neighbours(
 
 def unseen_by_owner(named: NamedNeighbours, row: TaskRow, policy: Policy) -> frozenset[str]:
     """The ids of the named tasks that the owner of a task may not read."""
-    reads = readership_of(policy, row.owner_in(policy))
+    reads = readership_of(policy, row.owner_in(policy) or BOARD_PARTY)
     return frozenset(
         str(one.number) for one in (*named.blocks, *named.blocked_by) if not reads.covers_task(one)
     )
@@ -221,7 +222,8 @@ def _bump_version(
             [BIGGEST_VERSION - 1, now, other.id],
         )
         version = cursor.fetchone()[0]
-    shows = readership_of(actor.policy, other.owner_in(actor.policy)).covers_task(row)
+    owner = other.owner_in(actor.policy) or BOARD_PARTY
+    shows = readership_of(actor.policy, owner).covers_task(row)
     record(
         Action.TASK_JOINED,
         by=caller,

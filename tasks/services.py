@@ -81,10 +81,10 @@ def create_task(
         "description": description,
         "active_form": active_form,
         "metadata": validate_metadata(metadata or {}),
-        "required_role": validate_role(actor.policy, required_role, actor.agent),
+        "required_role": validate_role(actor.policy, required_role, actor.party),
         "task_type": validate_type(task_type),
         "created_by": caller.actor,
-        "creator": actor.agent.id if actor.agent else None,
+        "creator": actor.party.id,
         "writer": actor.writer,
         "writers": to_json(writers).decode(),
         "now": now,
@@ -126,8 +126,8 @@ def _require_audience(
 
     Raises Denied.
     """
-    role = validate_role(actor.policy, required_role, actor.agent)
-    caller.require(can_require_role(actor.policy, actor.agent, role))
+    role = validate_role(actor.policy, required_role, actor.party)
+    caller.require(can_require_role(actor.policy, actor.party, role))
     typed = can_type_role(actor.policy, role, validate_type(task_type))
     match enforcement_of(actor.policy):
         case Enforcement.ENFORCE:

@@ -14,6 +14,7 @@ from core.decision import Denied, require
 from core.limits import BIGGEST_VERSION
 from core.strictjson import read_content, read_object
 from orgchart.policy.compiled import Policy
+from orgchart.policy.parties import BOARD_PARTY
 from tasks.intake.feedback import LenientMoment, StorableText
 from tasks.results import JsonObject, TaskResult
 from tasks.rules.ownership import inactive_owner, unknown_owner
@@ -126,7 +127,7 @@ def _read_task(raw: Any, policy: Policy) -> StoredTask:
             raise InvalidTask(f"{one!r} is not a task id: ids are whole numbers from 1")
     try:
         validate_subject(task.subject)
-        role = validate_role(policy, task.required_role or None, None)
+        role = validate_role(policy, task.required_role or None, BOARD_PARTY)
         require(can_type_role(policy, role, validate_type(task.task_type or None)))
         read_object(validate_metadata(task.metadata or {}).encode())
         _require_owner(policy, task.owner or "")

@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import Any
 
 from orgchart.policy.compiled import Agent, Policy
+from orgchart.policy.parties import BOARD_PARTY, Board, Party
 from orgchart.policy.vocabulary import BOARD, Permission
 from tasks.rules.visibility import PEOPLE, Readership, readership_of
 from tasks.vocabulary import Enforcement
@@ -51,51 +52,53 @@ def _as_mapping(given: Any) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class TaskActor:
-    """An agent under its policy, or a person of the Board (agent None), who has every right."""
+    """An agent under its policy, or a person as the Board, who has every right."""
 
     policy: Policy
-    agent: Agent | None = None
+    party: Party = BOARD_PARTY
 
     @property
     def known_names(self) -> Collection[str]:
         """The agents that a refusal may name: its contacts; every one for a person."""
-        return self.policy.contacts_of(self.agent) if self.agent else self.policy.agents
+        party = self.party
+        return self.policy.agents if isinstance(party, Board) else self.policy.contacts_of(party)
 
     @property
     def handle(self) -> str:
         """The agent's handle; `board` for a person."""
-        return self.agent.handle if self.agent else BOARD
+        return self.party.handle
 
     @property
     def role(self) -> str:
         """The role's name; `board` for a person."""
-        return self.agent.role if self.agent else BOARD
+        return BOARD if isinstance(self.party, Board) else self.party.role
 
     @property
     def writer(self) -> int:
         """The id under which its text is kept; PEOPLE for a person."""
-        return self.agent.id if self.agent else PEOPLE
+        return PEOPLE if self.party.id is None else self.party.id
 
     @cached_property
     def readership(self) -> Readership:
         """Whose text the actor may read."""
-        return readership_of(self.policy, self.agent)
+        return readership_of(self.policy, self.party)
 
     @property
     def is_lead(self) -> bool:
         """Whether the pack gives the role `task_lead`."""
-        return self.agent is None or self.policy.roles[self.agent.role].task_lead
+        party = self.party
+        return isinstance(party, Board) or self.policy.roles[party.role].task_lead
 
     @property
     def permissions(self) -> Permissions:
         """The permissions of the actor's role."""
-        if self.agent is None:
+        if isinstance(self.party, Board):
             return UNRESTRICTED
-        return read_permissions(self.policy.roles[self.agent.role].permissions)
+        return read_permissions(self.policy.roles[self.party.role].permissions)
 
     def is_agent(self, agent_id: int | None) -> bool:
         """Whether the actor is the agent with this id."""
-        return self.agent is not None and self.agent.id == agent_id
+        return agent_id is not None and self.party.id == agent_id
 
     def leads(self, other: Agent) -> bool:
         """Whether the actor is a task lead over an agent.
@@ -105,9 +108,9 @@ class TaskActor:
         """
         if not self.is_lead:
             return False
-        if self.agent is None or self._leads_all:
+        if self._leads_all:
             return True
-        return other.handle == self.agent.handle or self.agent.handle in other.managers
+        return self.handle in (other.handle, *other.managers)
 
     def may_force_for(self, other: Agent) -> bool:
         """Whether the actor may give an agent a task that requires another role.
@@ -119,15 +122,15 @@ class TaskActor:
 
     @property
     def _leads_all(self) -> bool:
-        return self.agent is None or self.agent.superior == BOARD
+        return isinstance(self.party, Board) or self.party.superior == BOARD
 
     def leads_open(self, required_role: str) -> bool:
         """Whether the actor is a task lead over an unowned task: one that its people could do."""
         if not self.is_lead:
             return False
-        if self.agent is None or self._leads_all or not required_role:
+        if isinstance(self.party, Board) or self._leads_all or not required_role:
             return True
-        people = (self.agent, *self.policy.workers_of(self.agent))
+        people = (self.party, *self.policy.workers_of(self.party))
         return any(is_for(required_role, one) for one in people)
 
 

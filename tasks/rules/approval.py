@@ -20,7 +20,7 @@ def can_approve(actor: TaskActor, task: TaskRow) -> Decision:
             "write your opinion with task_comment",
             rule=rule,
         )
-    if actor.agent is not None and actor.agent.id in task.workers:
+    if actor.party.id in task.workers:
         return deny(
             Code.NOT_YOURS,
             f"{actor.handle} worked on task #{task.number} (owned, started or changed it) and "
@@ -47,8 +47,7 @@ def can_approve(actor: TaskActor, task: TaskRow) -> Decision:
 
 def may_approve(lead: TaskActor, task: TaskRow) -> bool:
     """Whether a task lead leads this task and did none of its work."""
-    is_worker = lead.agent is not None and lead.agent.id in task.workers
-    return lead.is_lead and not is_worker and leads_task(lead, task)
+    return lead.is_lead and lead.party.id not in task.workers and leads_task(lead, task)
 
 
 def approval_step(actor: TaskActor, task: TaskRow) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 
 from orgchart.policy.compiled import Agent
+from orgchart.policy.parties import Board
 from orgchart.policy.readership import may_contact
 from orgchart.policy.vocabulary import Visibility
 from tasks.rules.actors import TaskActor
@@ -20,11 +21,11 @@ def may_ask(actor: TaskActor, other: Agent) -> bool:
     """
     if not other.active:
         return False
-    if actor.agent is None:
+    if isinstance(actor.party, Board):
         return True
     reads_all = actor.policy.settings["task_visibility"] == Visibility.ALL
-    reaches = reads_all or may_contact(actor.policy, actor.agent, other)
-    return reaches and other.id != actor.agent.id
+    reaches = reads_all or may_contact(actor.policy, actor.party, other)
+    return reaches and not actor.is_agent(other.id)
 
 
 def active_leads(actor: TaskActor) -> Iterable[TaskActor]:
@@ -39,6 +40,6 @@ def leads_to_ask(actor: TaskActor, could: Callable[[TaskActor], bool]) -> str:
     able = [
         lead.handle
         for lead in active_leads(actor)
-        if lead.agent is not None and could(lead) and may_ask(actor, lead.agent)
+        if isinstance(lead.party, Agent) and could(lead) and may_ask(actor, lead.party)
     ]
     return " or ".join(able[:MAX_NAMED])

@@ -12,6 +12,7 @@ from core.actors import Actor
 from core.decision import Allow, Deny
 from core.events import Event
 from orgchart.policy.compiled import Agent, Policy
+from orgchart.policy.parties import Board
 from tasks.rules.actors import TaskActor
 from tasks.rules.approval import keeps_approval
 from tasks.rules.ownership import can_take, changes_owner, leads_task, new_owner
@@ -59,7 +60,7 @@ def change_of(
     values |= _lease(actor, task, update, values, now)
     works = update.status in MOVES or (task.status is not Status.PENDING and update.reworks)
     workers = [owner] if owner else []
-    workers += [actor.agent] if works and actor.agent else []
+    workers += [actor.party] if works and isinstance(actor.party, Agent) else []
     added = {worker.id for worker in workers} - set(task.workers)
     if added:
         values["workers"] = [*task.workers, *sorted(added)]
@@ -105,8 +106,8 @@ def _worker_of_unowned(actor: TaskActor, task: TaskRow) -> int | None:
 
     A lead, as a person, may end what others did; that is not its work (Spec: tasks 58).
     """
-    agent = actor.agent
-    if agent is None:
+    agent = actor.party
+    if isinstance(agent, Board):
         return None
     taken = can_take(actor.policy, agent, task.required_role, task.task_type)
     return agent.id if isinstance(taken, Allow) or not leads_task(actor, task) else None

@@ -7,6 +7,7 @@ from collections.abc import Collection
 from core.decision import Allow, Code, Decision, Deny, deny
 from orgchart.policy.compiled import Agent, Policy
 from orgchart.policy.names import did_you_mean
+from orgchart.policy.parties import Board
 from tasks.rules.actors import TaskActor, is_for, read_permissions, roles_claiming
 from tasks.rules.asking import leads_to_ask, may_ask
 from tasks.rules.values import TaskRow, TaskUpdate
@@ -160,8 +161,8 @@ def _owner_step(actor: TaskActor, task: TaskRow, new: Agent) -> str:
     """How an agent that does not set another owner gets a task on; '' where it cannot."""
     names = leads_to_ask(actor, lambda lead: lead.leads(new))
     claim = f'claim it with owner "{actor.handle}"'
-    if task.owner_id is None and actor.agent is not None:
-        found = can_take(actor.policy, actor.agent, task.required_role, task.task_type)
+    if task.owner_id is None and isinstance(actor.party, Agent):
+        found = can_take(actor.policy, actor.party, task.required_role, task.task_type)
         if isinstance(found, Allow):
             return f"{claim}, or ask {names} to assign it" if names else claim
     return f"ask {names} to assign it" if names else ""
@@ -188,9 +189,9 @@ def can_change(actor: TaskActor, task: TaskRow, update: TaskUpdate) -> Decision:
         return YES if renews else _can_update_own(actor, task)
     if task.status is Status.COMPLETED and task.owner_id is None:
         return _can_change_completed(actor, task)
-    if holder is not None or actor.agent is None:
+    if holder is not None or isinstance(actor.party, Board):
         return owned_by_other(task, _step_to_owner(actor, task))
-    return _can_change_unowned(actor, actor.agent, task, update)
+    return _can_change_unowned(actor, actor.party, task, update)
 
 
 def _can_change_completed(actor: TaskActor, task: TaskRow) -> Decision:
@@ -244,13 +245,15 @@ def _can_curate(actor: TaskActor, task: TaskRow, update: TaskUpdate) -> Decision
     """A task of the backlog is ranked; it is edited and removed by its creator, and by a manager
     that could create it for its own workers (Spec: tasks 50).
     """
-    listed, agent = _can_be_listed(task), actor.agent
+    listed, party = _can_be_listed(task), actor.party
     only_ranks = update.status is None and set(update.content) == {"rank"}
-    if isinstance(listed, Deny) or only_ranks or agent is None or task.creator_id == agent.id:
+    if isinstance(listed, Deny) or only_ranks or isinstance(party, Board):
         return listed
-    people, role = (agent, *actor.policy.workers_of(agent)), task.required_role
+    if party.id == task.creator_id:
+        return listed
+    people, role = (party, *actor.policy.workers_of(party)), task.required_role
     if not role or any(is_for(role, one) for one in people):
-        asked = can_require_role(actor.policy, agent, role)
+        asked = can_require_role(actor.policy, party, role)
         if isinstance(asked, Allow):
             return listed
     return deny(
@@ -293,9 +296,9 @@ def can_comment(actor: TaskActor, task: TaskRow) -> Decision:
     """Agents comment on the tasks they can read, unless their role's permissions leave that out."""
     if task.status is Status.DELETED:
         return already_ended(task, "comments on deleted tasks (spec: tasks 46)")
-    if actor.permissions.comment_all or actor.agent is None:
+    if actor.permissions.comment_all:
         return YES
-    if actor.agent.id in {*task.workers, task.creator_id, task.owner_id}:
+    if actor.party.id in {*task.workers, task.creator_id, task.owner_id}:
         return YES
     return deny(
         Code.NOT_YOURS,

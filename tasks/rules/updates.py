@@ -6,6 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from core.decision import Allow, Code, Decision, Deny, deny
+from orgchart.policy.compiled import Agent
+from orgchart.policy.parties import Board
 from orgchart.policy.readership import RULE
 from tasks.rules.actors import TaskActor, enforcement_of, lead_name
 from tasks.rules.approval import approval_step, keeps_approval, may_approve
@@ -104,7 +106,8 @@ def can_force(actor: TaskActor, task: TaskRow, update: TaskUpdate) -> Decision:
 
 
 def _without_force(actor: TaskActor) -> str:
-    above = actor.policy.agents.get(actor.agent.superior) if actor.agent else None
+    party = actor.party
+    above = None if isinstance(party, Board) else actor.policy.agents.get(party.superior)
     if above is None or not TaskActor(actor.policy, above).is_lead:
         return "leave forceAssign out"
     return f"leave forceAssign out, or ask {above.handle} to assign the task"
@@ -242,11 +245,13 @@ def can_complete(actor: TaskActor, task: TaskRow, update: TaskUpdate) -> Decisio
     if task.task_type not in actor.policy.settings["approval_task_types"]:
         return YES
     if task.approved_at is not None and keeps_approval(actor, task, update):
-        worker = new_owner(actor, update) or task.owner_in(actor.policy) or actor.agent
-        is_approver = worker is not None and task.approved_by == f"agent:{worker.handle}"
-        if worker is None or (worker.id in {*task.workers, task.owner_id} and not is_approver):
+        worker = new_owner(actor, update) or task.owner_in(actor.policy) or actor.party
+        if isinstance(worker, Board):
             return YES
-    approves = actor.agent is not None and may_approve(actor, task)
+        is_approver = task.approved_by == f"agent:{worker.handle}"
+        if worker.id in {*task.workers, task.owner_id} and not is_approver:
+            return YES
+    approves = isinstance(actor.party, Agent) and may_approve(actor, task)
     step = f"call task_approve on #{task.number}" if approves else approval_step(actor, task)
     return deny(
         Code.APPROVAL_REQUIRED,

@@ -9,7 +9,8 @@ from pydantic_core import to_json
 
 from core.blank import is_blank
 from core.decision import Allow, Code, Decision, Denied, deny, refuse
-from orgchart.policy.compiled import Agent, Policy
+from orgchart.policy.compiled import Policy
+from orgchart.policy.parties import Party
 from tasks.rules.actors import read_permissions, roles_claiming
 from tasks.rules.visibility import roles_to_require
 from tasks.vocabulary import TaskType
@@ -31,10 +32,10 @@ def validate_subject(text: str) -> str:
     )
 
 
-def validate_role(policy: Policy, name: str | None, writer: Agent | None) -> str:
+def validate_role(policy: Policy, name: str | None, writer: Party) -> str:
     """Return a required role as it is stored, '' for none (Spec: tasks 5). Raises Denied.
 
-    The refusal names the roles that this writer's task may require; None, a person: every role.
+    The refusal names the roles that this writer's task may require; the Board's: every role.
     """
     if name is None:
         return ""

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 from core.decision import Allow, Code, Decision, deny
 from orgchart.policy.compiled import Agent, Policy
+from orgchart.policy.parties import BOARD_PARTY, Board, Party
 from orgchart.policy.readership import is_open, may_contact, readable_writers, rule_of_reading
 from orgchart.policy.vocabulary import Visibility
 from tasks.rules.values import TaskRow
@@ -17,14 +18,14 @@ PEOPLE = 0
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Readership:
-    """Whose text one agent may read under a policy; without one, as for a person: everybody's."""
+    """Whose text one party may read under a policy; the Board, or without one: everybody's."""
 
     policy: Policy | None = None
-    reader: Agent | None = None
+    reader: Party = BOARD_PARTY
 
     def covers(self, writer: int | None) -> bool:
         """Whether the reader may read this writer's text."""
-        if not writer or self.policy is None or self.reader is None:
+        if not writer or self.policy is None or isinstance(self.reader, Board):
             return True
         agent = self.policy.by_id.get(writer)
         return agent is not None and bool(rule_of_reading(self.policy, agent, self.reader))
@@ -40,7 +41,7 @@ class Readership:
     @property
     def ids(self) -> list[int] | None:
         """The writers as a parameter of a query; None: no filter."""
-        if self.policy is None or self.reader is None:
+        if self.policy is None or isinstance(self.reader, Board):
             return None
         return sorted({PEOPLE, *readable_writers(self.policy, self.reader)})
 
@@ -49,19 +50,19 @@ EVERYTHING = Readership()
 """What the Board reads."""
 
 
-def readership_of(policy: Policy, reader: Agent | None) -> Readership:
-    """The writers whose text an agent may read; None, a person: every writer's."""
-    if reader is None or policy.settings["task_visibility"] == Visibility.ALL:
+def readership_of(policy: Policy, reader: Party) -> Readership:
+    """The writers whose text a party may read; the Board: every writer's."""
+    if isinstance(reader, Board) or policy.settings["task_visibility"] == Visibility.ALL:
         return EVERYTHING
     return Readership(policy, reader)
 
 
-def can_require_role(policy: Policy, writer: Agent | None, role: str) -> Decision:
+def can_require_role(policy: Policy, writer: Party, role: str) -> Decision:
     """Decide whether a task may require a role: one its writer may contact, or its own.
 
     (Spec: tasks 35)
     """
-    if writer is None or role in ("", writer.role):
+    if isinstance(writer, Board) or role in ("", writer.role):
         return Allow("own role, or none")
     if Visibility(policy.settings["task_visibility"]) is Visibility.ALL:
         return Allow("task_visibility: all")
@@ -81,7 +82,7 @@ def can_ask_for(policy: Policy, writer_id: int, role: str) -> Decision:
 
     The holders must be able to read it, or no agent could claim it (Spec: tasks 35).
     """
-    found = can_require_role(policy, policy.by_id.get(writer_id), role)
+    found = can_require_role(policy, policy.by_id.get(writer_id) or BOARD_PARTY, role)
     if isinstance(found, Allow):
         return found
     return replace(
@@ -89,12 +90,12 @@ def can_ask_for(policy: Policy, writer_id: int, role: str) -> Decision:
     )
 
 
-def roles_to_require(policy: Policy, writer: Agent | None) -> list[str]:
-    """The roles that a writer's task may require, sorted; a person's: every role.
+def roles_to_require(policy: Policy, writer: Party) -> list[str]:
+    """The roles that a writer's task may require, sorted; the Board's: every role.
 
     A refusal names these alone: the name of any other role is another agent's text (Spec: mail 38).
     """
-    if writer is None or Visibility(policy.settings["task_visibility"]) is Visibility.ALL:
+    if isinstance(writer, Board) or policy.settings["task_visibility"] == Visibility.ALL:
         return sorted(policy.roles)
     return sorted(
         name for name in policy.roles if name == writer.role or _is_reachable(policy, writer, name)

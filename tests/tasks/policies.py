@@ -74,7 +74,7 @@ def actor(name: str, policy=TEAM) -> TaskActor:
 def under(who: TaskActor, enforcement: Enforcement) -> TaskActor:
     """The actor in an organisation with this switch."""
     settings = {**who.policy.settings, "enforcement": enforcement.value}
-    return TaskActor(replace(who.policy, settings=settings), who.agent)
+    return TaskActor(replace(who.policy, settings=settings), who.party)
 
 
 def task(

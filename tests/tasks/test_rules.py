@@ -503,10 +503,10 @@ class TestGuards:
         who = actor("architect")
         if name in ("can_owner_read", "can_replace_texts"):
             settings = {**TEAM.settings, "task_visibility": "contacts"}
-            who = TaskActor(replace(TEAM, settings=settings), who.agent)
+            who = TaskActor(replace(TEAM, settings=settings), who.party)
         if name == "can_owner_act":
-            agents = {**TEAM.agents, "architect": replace(who.agent, active=False)}
-            who = TaskActor(replace(TEAM, agents=agents), who.agent)
+            agents = {**TEAM.agents, "architect": replace(who.party, active=False)}
+            who = TaskActor(replace(TEAM, agents=agents), who.party)
         assert isinstance(can_update(who, what, asked).decision, Deny)
         left = tuple(check for check in updates.CHECKS if check.__name__ != name)
         monkeypatch.setattr(updates, "CHECKS", left)
@@ -546,7 +546,7 @@ class TestAPerson:
         person = TaskActor(TEAM)
         assert (person.handle, person.role) == ("board", "board")
         lead = actor(spec.ROLES[0])
-        assert (lead.handle, lead.role) == (lead.agent.handle, lead.agent.role)
+        assert (lead.handle, lead.role) == (lead.party.handle, lead.party.role)
 
 
 class TestWhatAnUpdateChanges:
@@ -573,7 +573,7 @@ class TestWhatAnUpdateChanges:
     @pytest.mark.parametrize(("status", "works"), [("pending", False), ("in_progress", True)])
     def test_counts_who_changes_the_text_of_begun_work_among_its_workers(self, status, works):
         found = self.change(self.LEAD, task(status, owner=self.OWNER), subject="Other")
-        assert found.values.get("workers") == ([self.LEAD.agent.id] if works else None)
+        assert found.values.get("workers") == ([self.LEAD.party.id] if works else None)
 
 
 class TestWhatIsSaid:

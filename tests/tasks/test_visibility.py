@@ -7,6 +7,7 @@ from django.db.models import F
 
 from core.decision import Allow
 from orgchart.models import Agent, ContactRule, Organisation
+from orgchart.policy.parties import BOARD_PARTY
 from orgchart.policy.readership import can_read_text
 from orgchart.policy_cache import current_policy
 from tasks.notifications import possible_owners
@@ -75,7 +76,7 @@ class TestRule:
                 assert {role for role in AGENTS if role in told} == reachable, (asking, tool)
 
     def test_shows_the_board_everything(self, policy):
-        assert readership_of(policy, None).ids is None
+        assert readership_of(policy, BOARD_PARTY).ids is None
 
     def test_lists_those_whose_text_it_lets_read(self, policy):
         for reader in AGENTS:
