@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
+from urllib.parse import urlencode
 
 from django.db.models import (
     Case,
@@ -24,6 +25,7 @@ from django.urls import reverse
 from django.utils import timezone
 from django.utils.translation import gettext, ngettext
 
+from core.admin.charts import Chart, Series, count_chart
 from core.people import Organisations, signed_in
 from core.waiting import Turn
 from governance.cases import waiting
@@ -44,36 +46,13 @@ RECENT = 500
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Bar:
-    """Two hours of a chart, its height in percent of the busiest; `since` and `until` filter."""
-
-    since: datetime
-    until: datetime
-    count: int
-    words: str
-    height: int
-
-    @property
-    def hours(self) -> str:
-        """The hours as people read them."""
-        times = {"since": f"{self.since:%H:%M}", "until": f"{self.until:%H:%M}"}
-        return gettext("%(since)s to %(until)s UTC") % times
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class DayChart:
-    """One chart of a day: its bars, and the list behind each."""
+    """One chart of a day: what its bars count together, and the ends of its axis."""
 
     title: str
-    is_of_refusals: bool
-    address: str
-    column: str
-    bars: Sequence[Bar]
-
-    @property
-    def total(self) -> int:
-        """What all bars count."""
-        return sum(bar.count for bar in self.bars)
+    total: int
+    chart: Chart
+    ticks: tuple[str, str]
 
 
 @dataclass(slots=True, kw_only=True)
@@ -104,7 +83,7 @@ class DayFigures:
     @property
     def is_quiet(self) -> bool:
         """Whether nothing was written and nothing refused in the last day."""
-        return not (self.refusals or any(chart.total for chart in self.charts))
+        return not (self.refusals or any(one.total for one in self.charts))
 
 
 def figures(request: HttpRequest, turns: Sequence[Turn]) -> dict[str, Any]:
@@ -186,7 +165,7 @@ def days_of(
         if sees["events"]:
             _count_refusals(day, [each for each in refused[one.id] if each.at >= today])
         if all(sees.values()):
-            day.charts = charts(mails[one.id], counting.refusals_by_hour(refused[one.id]), now)
+            day.charts = charts(one, mails[one.id], counting.refusals_by_hour(refused[one.id]), now)
         if asked:
             day.escalations, day.overdue, day.untold = waiting.get(one.id, (0, 0, 0))
         days.append(day)
@@ -206,25 +185,65 @@ def first_hour(now: datetime) -> datetime:
 
 
 def charts(
-    mails: Mapping[datetime, int], refused: Mapping[datetime, int], now: datetime
+    organisation: Organisation,
+    mails: Mapping[datetime, int],
+    refused: Mapping[datetime, int],
+    now: datetime,
 ) -> list[DayChart]:
-    """Mails and refusals of the last 24 hours, oldest first."""
+    """Mails and refusals of the last 24 hours, oldest first; each bar leads to its list."""
+    begins = [first_hour(now) + n * timedelta(hours=1) for n in range(0, HOURS, STEP)]
+    times = [_times(begin, begin + timedelta(hours=STEP)) for begin in begins]
+    ours = {"organisation__id__exact": organisation.pk}
+    sent = Series(
+        words=_mails,
+        look="nx-mails",
+        counts=[_counted(mails, begin) for begin in begins],
+        links=_links("mailroom_mail", "created_at", begins, ours),
+    )
+    denied = {"organisation": organisation.pk, "decision__exact": "deny"}
+    blocked = Series(
+        words=_refusals,
+        look="nx-refused",
+        counts=[_counted(refused, begin) for begin in begins],
+        links=_links("ledger_event", "at", begins, denied),
+    )
+    titles = (gettext("Mails, last 24 hours"), gettext("Blocked actions, last 24 hours"))
     return [
         DayChart(
-            title=gettext("Mails, last 24 hours"),
-            is_of_refusals=False,
-            address=reverse("admin:mailroom_mail_changelist"),
-            column="created_at",
-            bars=bars(mails, now, _mails),
-        ),
-        DayChart(
-            title=gettext("Blocked actions, last 24 hours"),
-            is_of_refusals=True,
-            address=reverse("admin:ledger_event_changelist") + "?decision__exact=deny",
-            column="at",
-            bars=bars(refused, now, _refusals),
-        ),
+            title=title,
+            total=sum(one.counts),
+            chart=count_chart(times, [one]),
+            ticks=(f"{begins[0]:%H:%M}", gettext("now, UTC")),
+        )
+        for title, one in zip(titles, (sent, blocked), strict=True)
     ]
+
+
+def _times(since: datetime, until: datetime) -> str:
+    """Two hours as people read them."""
+    times = {"since": f"{since:%H:%M}", "until": f"{until:%H:%M}"}
+    return gettext("%(since)s to %(until)s UTC") % times
+
+
+def _counted(counts: Mapping[datetime, int], begin: datetime) -> int:
+    return sum(counts.get(begin + n * timedelta(hours=1), 0) for n in range(STEP))
+
+
+def _links(
+    table: str, column: str, begins: Sequence[datetime], filters: Mapping[str, object]
+) -> list[str]:
+    """The rows behind each bar: a list with its filter by time."""
+    address = reverse(f"admin:{table}_changelist")
+    links = []
+    for begin in begins:
+        query = dict(filters)
+        for edge, at in (("from", begin), ("to", begin + timedelta(hours=STEP))):
+            query |= {
+                f"{column}_{edge}_0": f"{at:%Y-%m-%d}",
+                f"{column}_{edge}_1": f"{at:%H:%M:%S}",
+            }
+        links.append(f"{address}?{urlencode(query)}")
+    return links
 
 
 def _mails(count: int) -> str:
@@ -233,21 +252,3 @@ def _mails(count: int) -> str:
 
 def _refusals(count: int) -> str:
     return ngettext("%(count)s refusal", "%(count)s refusals", count) % {"count": count}
-
-
-def bars(counts: Mapping[datetime, int], now: datetime, words: Callable[[int], str]) -> list[Bar]:
-    """One bar for each two hours."""
-    hour = timedelta(hours=1)
-    starts = [first_hour(now) + n * hour for n in range(0, HOURS, STEP)]
-    found = [sum(counts.get(start + n * hour, 0) for n in range(STEP)) for start in starts]
-    most = max([1, *found])
-    return [
-        Bar(
-            since=start,
-            until=start + STEP * hour,
-            count=count,
-            words=words(count),
-            height=round(100 * count / most),
-        )
-        for start, count in zip(starts, found, strict=True)
-    ]

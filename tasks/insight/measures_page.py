@@ -13,10 +13,12 @@ from django.utils import timezone
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
+from core.admin.charts import Chart, Series, count_chart
+from core.admin.measures import rough_duration
 from core.labels import Text
 from orgchart.admin.choosing import choose_organisation
 from orgchart.models import Organisation
-from tasks.insight.charts import Chart, Series, count_chart, rate_chart, spelled
+from tasks.insight.charts import rate_chart
 from tasks.insight.figures import Counts, Figure, figures_of
 from tasks.insight.measures import By, Duration, count_tasks, durations
 from tasks.pages.common import page_context
@@ -80,7 +82,7 @@ class Measured:
 
 @dataclass(frozen=True, slots=True)
 class DurationLine:
-    """One line of a table of durations, spelled out; `share` in percent of the longest median."""
+    """One line of a table of durations in words; `share` in percent of the longest median."""
 
     name: str
     count: int
@@ -122,12 +124,13 @@ def figures(organisation: Organisation, period: Period, now: datetime) -> dict[s
         "flow": count_chart(
             labels,
             [
-                Series(gettext("created"), "tc-created", created),
-                Series(gettext("started"), "tc-started", started),
-                Series(gettext("completed"), "tc-completed", completed),
+                Series(_created, "tc-created", created),
+                Series(_started, "tc-started", started),
+                Series(_completed, "tc-completed", completed),
             ],
         ),
         "ticks": labels[:: period.every],
+        "centred": period.every == 1,
         "numbers": list(zip(labels, counts, strict=True))[::-1],
         "durations": [(by, GROUPS[By(by)], _lines(found)) for by, found in taken.items()],
         "newest": MAX_MEASURED if sum(one.count for one in taken[By.TYPE]) == MAX_MEASURED else 0,
@@ -143,6 +146,18 @@ def _measured(labels: Sequence[str], counts: Sequence[Counts]) -> list[Measured]
     ]
 
 
+def _created(count: int) -> str:
+    return gettext("%(count)s created") % {"count": count}
+
+
+def _started(count: int) -> str:
+    return gettext("%(count)s started") % {"count": count}
+
+
+def _completed(count: int) -> str:
+    return gettext("%(count)s completed") % {"count": count}
+
+
 def _lines(found: Sequence[Duration]) -> list[DurationLine]:
     most = sorted(found, key=lambda one: (-one.count, one.name))[:LINES]
     longest = max((one.median for one in most), default=0) or 1
@@ -150,9 +165,9 @@ def _lines(found: Sequence[Duration]) -> list[DurationLine]:
         DurationLine(
             name=gettext("none") if one.name == "none" else one.name,
             count=one.count,
-            mean=spelled(one.mean),
-            median=spelled(one.median),
-            waited="–" if one.waited is None else spelled(one.waited),
+            mean=rough_duration(one.mean),
+            median=rough_duration(one.median),
+            waited="–" if one.waited is None else rough_duration(one.waited),
             share=round(100 * one.median / longest),
         )
         for one in most

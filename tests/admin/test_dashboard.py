@@ -2,6 +2,7 @@
 
 import re
 from datetime import timedelta
+from urllib.parse import parse_qsl, urlsplit
 
 import pytest
 from django.contrib.auth import get_user_model
@@ -34,6 +35,10 @@ def pick(values, names):
 @pytest.fixture
 def played(company):
     return day_of(company)
+
+
+def query_of(address):
+    return dict(parse_qsl(urlsplit(address).query))
 
 
 def make_organisations(number, before="z"):
@@ -102,13 +107,22 @@ class TestDashboard:
             )
         (day,) = dashboard.days_of([company.organisation], now, counting.newest_event(), everything)
         mails, refusals = day.charts
-        assert len(mails.bars) == 12
-        assert mails.total == 3
-        assert refusals.total == 0
-        for bar in mails.bars:
-            wanted = sum(bar.since <= now - timedelta(hours=n) < bar.until for n in (0, 3, 3))
-            assert (bar.count, bar.height) == (wanted, 50 * wanted)
-        assert mails.bars[-1].since <= now < mails.bars[-1].until
+        assert (mails.total, refusals.total) == (3, 0)
+        begin = dashboard.first_hour(now)
+        for (bar,) in mails.chart.stretches:
+            end = begin + timedelta(hours=2)
+            wanted = sum(begin <= now - timedelta(hours=n) < end for n in (0, 3, 3))
+            assert bar.words.endswith(f"UTC: {wanted} mail{'' if wanted == 1 else 's'}")
+            assert bar.height == 50 * wanted
+            assert query_of(bar.link) == {
+                "organisation__id__exact": str(company.organisation.pk),
+                "created_at_from_0": f"{begin:%Y-%m-%d}",
+                "created_at_from_1": f"{begin:%H:%M:%S}",
+                "created_at_to_0": f"{end:%Y-%m-%d}",
+                "created_at_to_1": f"{end:%H:%M:%S}",
+            }
+            begin = end
+        assert begin == dashboard.first_hour(now) + timedelta(hours=24) > now
 
     def test_counts_no_further_than_it_says(self, company, now, monkeypatch):
         monkeypatch.setattr(counting, "SCANNED", 2)

@@ -3,7 +3,7 @@
 import pytest
 from django.utils.translation import override
 
-from core.admin.measures import duration, size
+from core.admin.measures import duration, rough_duration, size
 
 
 @pytest.mark.parametrize(
@@ -21,6 +21,20 @@ def test_seconds_are_said_in_the_largest_units(seconds, english, chinese):
         assert duration(seconds) == english
     with override("zh-hans"):
         assert duration(seconds) == chinese
+
+
+@pytest.mark.parametrize(
+    ("seconds", "words"),
+    [
+        (0, "0.0 seconds"), (4.26, "4.3 seconds"), (59, "59 seconds"), (60, "1 minute"),
+        (90, "1 minute 30 seconds"), (3600, "1 hour"), (3605, "1 hour"),
+        (3661, "1 hour 1 minute"), (86_405, "1 day"), (200_000, "2 days 7 hours"),
+        (9.99, "10.0 seconds"),
+    ],
+)  # fmt: skip
+def test_a_measured_time_is_said_in_two_units(seconds, words):
+    with override("en"):
+        assert rough_duration(seconds) == words
 
 
 @pytest.mark.parametrize(

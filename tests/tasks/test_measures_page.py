@@ -64,7 +64,7 @@ class TestThePage:
 
     def test_draws_a_bar_for_each_day(self, worked):
         html = html_of(sign_in(PeopleGroup.BOARD))
-        bars = re.findall(r'<rect class="(tc-\w+)"', card(html, "role_match"))
+        bars = re.findall(r'<i class="(tc-\w+)"', card(html, "role_match"))
         assert len(bars) == 7
         assert bars[-1] == "tc-bad"
         assert set(bars[:-1]) == {"tc-none"}
@@ -84,7 +84,7 @@ class TestThePage:
         html = html_of(sign_in(PeopleGroup.BOARD), days="30")
         for by, name in (("type", "api_design"), ("role", "architect"), ("agent", "architect")):
             assert name in card(html, f"by-{by}")
-            assert "1 h 30 min" in card(html, f"by-{by}")
+            assert "1 hour 30 minutes" in card(html, f"by-{by}")
 
     def test_takes_the_last_ones_where_many_were_completed(self, worked, monkeypatch):
         html = html_of(sign_in(PeopleGroup.BOARD))
@@ -101,7 +101,7 @@ class TestThePage:
     def test_has_each_period(self, worked, period):
         html = html_of(sign_in(PeopleGroup.BOARD), days=period.name)
         assert f'aria-current="page">{period.title}' in html
-        assert len(re.findall("<rect", card(html, "role_match"))) == period.steps
+        assert len(re.findall('<i class="tc-', card(html, "role_match"))) == period.steps
 
     @pytest.mark.parametrize("days", ["", "x", "-1", "0", "99999999999", EVIL])
     def test_takes_any_address(self, team, days):
