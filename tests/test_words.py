@@ -14,8 +14,11 @@ QUAINT = re.compile(
 PARTS = [
     *["core", "ledger", "orgchart", "toolbox", "documents", "mailroom", "contracts", "tasks"],
     *["workspace", "governance", "nexus_site", "lab", "templates", "packs", "docs"],
-    *["README.md", "CONTRIBUTING.md", "Makefile"],
+    *["README.md", "CONTRIBUTING.md", "Makefile", "Dockerfile"],
+    *["deploy", "pyproject.toml", "requirements.in"],
 ]
+READ = {"", ".css", ".html", ".in", ".js", ".md", ".py", ".sh", ".toml", ".yaml", ".yml"}
+"""The endings of names of files that people read."""
 
 
 def quaint(part: str) -> list[str]:
@@ -25,7 +28,7 @@ def quaint(part: str) -> list[str]:
     return [
         f"{name}:{number}: {line.strip()}"
         for name in sorted(set(names.splitlines()))
-        if "/migrations/" not in name and Path(name).suffix in {".py", ".md", ".html", ".yaml", ""}
+        if "/migrations/" not in name and Path(name).suffix in READ
         for number, line in enumerate((ROOT / name).read_text("utf-8").splitlines(), start=1)
         if QUAINT.search(line)
     ]

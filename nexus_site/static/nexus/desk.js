@@ -22,7 +22,7 @@
   const relative = new Intl.RelativeTimeFormat(document.documentElement.lang || "en", { numeric: "auto" });
   const two = (n) => String(n).padStart(2, "0");
 
-  // The length of time that a number of seconds is, beside the field where it is typed.
+  // The length of time that a number of seconds is, next to the field where it is typed.
   const PARTS = [["day", 86400], ["hour", 3600], ["minute", 60], ["second", 1]];
   function length_of(seconds) {
     const said = [];
