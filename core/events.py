@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -12,14 +11,13 @@ from uuid import UUID, uuid4
 
 from core.actions import Action
 from core.hooks import Hook
+from core.storable import REPLACEMENT, UNSTORABLE
 
 if TYPE_CHECKING:
     from core.actors import Actor
 
 SHORT = 255  # characters of a name, a code, an id
 BIGGEST = 2**63 - 1
-REPLACEMENT = "\ufffd"
-UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
 
 
 class UnrecordableEvent(ValueError):

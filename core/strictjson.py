@@ -7,6 +7,7 @@ import re
 from typing import Any
 
 from core.decision import Code, Denied, Deny
+from core.storable import PROBLEM, UNSTORABLE
 
 MAX_DEPTH = 32
 MAX_ELEMENTS = 10_000  # values of all lists and objects together
@@ -14,7 +15,6 @@ MAX_KEYS = 1000  # of one object
 TOKEN = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+(?:"|\\?\Z)|[][{},]', re.DOTALL)
 """A whole text, up to the end if it has none, or one mark outside of texts. The quantifiers never
 give back: a search costs no memory, and time in proportion to the body."""
-UNSTORABLE = "holds NUL or half a surrogate pair"
 
 
 def read_object(body: bytes) -> dict[str, Any]:
@@ -114,23 +114,19 @@ def _parse_float(text: str) -> float:
 
 def _check_texts(found: dict[str, Any]) -> None:
     for field, value in found.items():
-        if _is_unstorable(field):
-            raise _invalid("body", f"the name of a field {UNSTORABLE}")
+        if UNSTORABLE.search(field):
+            raise _invalid("body", f"the name of a field {PROBLEM}")
         unchecked = [value]
         while unchecked:
             item = unchecked.pop()
             if isinstance(item, str):
-                if _is_unstorable(item):
-                    raise _invalid(field[:64], f"a text {UNSTORABLE}")
+                if UNSTORABLE.search(item):
+                    raise _invalid(field[:64], f"a text {PROBLEM}")
             elif isinstance(item, dict):
                 unchecked += item.keys()
                 unchecked += item.values()
             elif isinstance(item, list):
                 unchecked += item
-
-
-def _is_unstorable(text: str) -> bool:
-    return "\x00" in text or any("\ud800" <= c <= "\udfff" for c in text)
 
 
 def _invalid(field: str, problem: str) -> Denied:

@@ -7,7 +7,8 @@ from decimal import Decimal
 from hashlib import sha256
 from typing import Any
 
-from core.events import BIGGEST, REPLACEMENT, UNSTORABLE, Event, UnrecordableEvent, text
+from core.events import BIGGEST, Event, UnrecordableEvent, text
+from core.storable import REPLACEMENT, UNSTORABLE
 
 JSON = Any  # a JSON value; Python 3.11 has no recursive alias that mypy and pydantic share
 

@@ -20,7 +20,7 @@ from pydantic import (
 )
 from pydantic_core import InitErrorDetails, PydanticCustomError, PydanticKnownError
 
-from core.events import UNSTORABLE
+from core.storable import UNSTORABLE
 from orgchart import catalogue
 from orgchart.catalogue import Source
 from orgchart.packs.source import Place

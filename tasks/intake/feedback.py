@@ -20,6 +20,7 @@ from core.database import hold_lock
 from core.decision import Code, Denied, refuse
 from core.ids import row_id
 from core.permissions import Deed, require_deed
+from core.storable import PROBLEM, UNSTORABLE
 from core.strictjson import read_content
 from ledger.services import record
 from orgchart.models import Organisation
@@ -35,8 +36,8 @@ YEARS = (1970, 2200)
 
 
 def _validate_storable(text: str) -> str:
-    if "\x00" in text or any("\ud800" <= one <= "\udfff" for one in text):
-        raise ValueError("holds NUL or half a surrogate pair")
+    if UNSTORABLE.search(text):
+        raise ValueError(PROBLEM)
     return text
 
 
