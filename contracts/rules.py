@@ -247,7 +247,7 @@ def can_close(
         return moved
     finding = contract.submission.finding if contract.submission else None
     if needs_verdict(contract, policy) and finding is not VerdictFinding.PASS:
-        return _needs_pass(contract, finding)
+        return _pass_missing(contract, finding)
     return moved
 
 
@@ -283,7 +283,7 @@ def can_read_evidence(
     return can_read_text(policy, judge, who)
 
 
-def _needs_pass(contract: ContractFacts, finding: VerdictFinding | None) -> Deny:
+def _pass_missing(contract: ContractFacts, finding: VerdictFinding | None) -> Deny:
     found = f"QA's verdict on it is {finding}" if finding else "QA has given no verdict on it"
     return deny(
         Code.APPROVAL_REQUIRED,

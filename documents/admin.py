@@ -14,6 +14,7 @@ from core.admin.acts import Act, ActingAdmin, ActRequest, Answer, ReasonForm
 from core.admin.base import BrowseAdmin, block, choice_column, computed_column, shown_column
 from core.events import text
 from core.permissions import Deed
+from documents.memory.entries import MAX_ENTRY
 from documents.memory.services import add_as_person, correct_memory, withdraw_memory
 from documents.models import Artifact, Document, Memory
 
@@ -72,7 +73,7 @@ class MemoryForm(forms.Form):
     """The text of an entry."""
 
     text = forms.CharField(
-        label=_("Text"), max_length=10_000, widget=UnfoldAdminTextareaWidget(attrs={"rows": 8})
+        label=_("Text"), max_length=MAX_ENTRY, widget=UnfoldAdminTextareaWidget(attrs={"rows": 8})
     )
 
 

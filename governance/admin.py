@@ -25,7 +25,7 @@ from orgchart.difference_words import all_in_language
 from orgchart.keys import issue_key
 from orgchart.models import Agent
 from orgchart.second_person.edits import activating
-from orgchart.second_person.services import propose_change, waits_for_another
+from orgchart.second_person.services import propose_change, waiting_sentence
 from orgchart.services import SecondPersonNeeded
 from orgchart.staffing import activate_agent, deactivate_agent
 
@@ -63,7 +63,7 @@ def _activate(call: ActRequest) -> Answer:
     try:
         activate_agent(handle=call.row.handle, **given)
     except SecondPersonNeeded:
-        return waits_for_another(propose_change(edit=activating(call.row), **given))
+        return waiting_sentence(propose_change(edit=activating(call.row), **given))
     call.row.refresh_from_db(fields=["active"])
     try:
         key = issue_key(agent=call.row, caller=call.person, now=call.now, reason=call.reason)

@@ -10,7 +10,7 @@ from django.db.models.functions import Now
 
 from core.closed_sets import one_of
 from orgchart.models import Agent, Organisation
-from tasks.vocabulary import MACHINE, ListIndex, Status, TaskType
+from tasks.vocabulary import MACHINE, MAX_TASK_SUBJECT, ListIndex, Status, TaskType
 
 UNOWNED = Q(owner__isnull=True)
 TAKEABLE = UNOWNED & Q(status__in=["pending", "in_progress"], open_blockers=0)
@@ -53,9 +53,9 @@ class Task(models.Model):
         Organisation, models.CASCADE, related_name="tasks", db_index=False
     )
     number = models.BigIntegerField()
-    subject = models.CharField(max_length=500)
+    subject = models.CharField(max_length=MAX_TASK_SUBJECT)
     description = models.TextField(blank=True)
-    active_form = models.CharField(max_length=500, blank=True)
+    active_form = models.CharField(max_length=MAX_TASK_SUBJECT, blank=True)
     status = MACHINE.field(max_length=16)
     owner = models.ForeignKey(
         Agent, models.PROTECT, null=True, blank=True, related_name="+", db_index=False

@@ -58,6 +58,8 @@ ENDED = frozenset({Status.COMPLETED, Status.DELETED})
 LISTED = (Status.PENDING, Status.IN_PROGRESS, Status.COMPLETED)
 """The states that a list shows by default."""
 
+MAX_TASK_SUBJECT, MAX_TASK_TEXT, MAX_COMMENT = 500, 100_000, 10_000  # characters
+
 
 class TaskType(StrEnum):
     """What kind of work a task is (Spec: tasks 3)."""

@@ -126,7 +126,7 @@ def name_other_step(holder: Holder) -> str:
     """A next step that every holder can take, whatever it was refused."""
     if holder.frame_tools is not None:
         return f"{ONE_OF_YOURS}, {LEAVE}"
-    return f"{ONE_OF_YOURS}{_asks_superior(holder)}"
+    return f"{ONE_OF_YOURS}{_way_to_superior(holder)}"
 
 
 def reaches_superior(holder: Holder) -> bool:
@@ -134,10 +134,10 @@ def reaches_superior(holder: Holder) -> bool:
 
     Not if its own is deactivated and no contact rule leads to the next above (Spec: escalation 7).
     """
-    return bool(_asks_superior(holder))
+    return bool(_way_to_superior(holder))
 
 
-def _asks_superior(holder: Holder) -> str:
+def _way_to_superior(holder: Holder) -> str:
     """How the holder can ask its superior by a tool that it has, or ''."""
     policy, agent = holder.policy, holder.agent
     if policy.carries_up(agent, "escalation") and may_call(holder, "escalate"):
@@ -158,7 +158,7 @@ def _other_mode(modes: frozenset[ToolMode], holder: Holder) -> str:
         return f"no session of {holder.policy.organisation} can use it; go on with another tool"
     step = (
         "accept a contract issued with that mode (list_contracts shows yours)"
-        f"{_asks_superior(holder)}"
+        f"{_way_to_superior(holder)}"
         if may_call(holder, "accept_contract", "list_contracts")
         else name_other_step(holder)
     )

@@ -16,6 +16,8 @@ from documents.models import Memory, MemoryScope
 FILE_SIZE = 200_000
 """Characters of the newest entries that the file of a memory shows; the rows hold all."""
 
+MAX_ENTRY = 10_000  # characters of one entry
+
 GLOBAL_SIZE = 4_000
 """Characters of the organisation's memory that a prompt shows."""
 

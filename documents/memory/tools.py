@@ -9,6 +9,7 @@ from pydantic import Field, StringConstraints
 
 from core.params import Description, Limit, Page, Params
 from documents.memory import artifacts, listing, search, services
+from documents.memory.entries import MAX_ENTRY
 from documents.memory.results import (
     AppendedMemory,
     FoundMemories,
@@ -46,7 +47,7 @@ def read_memory(caller: Caller, params: ReadMemory, now: datetime) -> MemoryPage
 class MemoryAppend(Params):
     """One entry."""
 
-    text: Annotated[str, StringConstraints(min_length=1, max_length=10_000, pattern=r"\S")]
+    text: Annotated[str, StringConstraints(min_length=1, max_length=MAX_ENTRY, pattern=r"\S")]
     scope: ScopeName = "agent"
 
 

@@ -33,7 +33,7 @@ def can_open(who: Officer) -> Decision:
     return refusal(Situation.OPENED_BY_OTHER)
 
 
-def can_fill_offices(held: Collection[Office]) -> Decision:
+def can_run_to_end(held: Collection[Office]) -> Decision:
     """Decide whether a case can run to its end: each office is held (Spec: constitution 33)."""
     vacant = [office.value for office in Office if office not in held]
     if vacant:

@@ -61,7 +61,7 @@ def insert_case(
 
     Raises Denied INVALID_TRANSITION where an office is held by no active agent.
     """
-    caller.require(rules.can_fill_offices(turns.held_offices(policy)))
+    caller.require(rules.can_run_to_end(turns.held_offices(policy)))
     sha256 = forms.digest_of("REQUEST", "OK", {"request": request}, ())
     row = insert_with_free_id(
         lambda _: Case.objects.create(

@@ -1,4 +1,7 @@
-"""What the ledger keeps of sign-ins: successes, failures, lockouts and changed passwords."""
+"""Turns of password checks, and what the ledger keeps of sign-ins and changed passwords.
+
+How many failures lock a name out, and for how long, settings say (`AXES_FAILURE_LIMIT`).
+"""
 
 from __future__ import annotations
 
@@ -25,7 +28,7 @@ from nexus_site.serving.proxies import client_address
 
 AT_ONCE = 2  # password checks in one process: each takes 100 MB and a core
 PATIENCE = 3.0  # seconds that a sign-in waits for its turn
-MOST_FAILURES = 60  # failures of unknown callers that a process records in a minute
+MOST_RECORDED = 60  # failures of unknown callers that a process records in a minute
 
 CHECKS = BoundedSemaphore(AT_ONCE)
 """The turns of password checks; a flood of them waits here and is turned away."""
@@ -65,7 +68,7 @@ class FailureLog:
             minute = int(time.monotonic() // 60)
             if minute != self._minute:
                 self._minute, self._recorded = minute, 0
-            if self._recorded >= MOST_FAILURES:
+            if self._recorded >= MOST_RECORDED:
                 self._left_out += 1
                 return None
             self._recorded += 1

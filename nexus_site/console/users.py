@@ -35,7 +35,7 @@ from orgchart.models import Membership
 from orgchart.people.members import set_memberships, standing_of, visible_organisations
 from orgchart.people.passwords import give_password
 from orgchart.people.rules import can_change_user
-from orgchart.second_person.services import waits_for_another
+from orgchart.second_person.services import waiting_sentence
 from orgchart.second_person.users import change_user, require_password_change
 
 admin.site.unregister(User)
@@ -198,7 +198,7 @@ class PersonAdmin(DjangoUserAdmin, ActPages):  # type: ignore[type-arg]  # only 
         if form.waits:
             form.changed_data = [name for name in form.changed_data if name not in OF_RIGHTS]
             what = gettext("The change of the rights of %(user)s") % {"user": user}
-            self.message_user(request, waits_for_another(what), messages.WARNING)
+            self.message_user(request, waiting_sentence(what), messages.WARNING)
 
     def has_delete_permission(self, request: HttpRequest, obj: User | None = None) -> bool:
         """People are made inactive: what they did stays theirs."""

@@ -27,7 +27,7 @@ from orgchart.admin.preview import BACK, CONFIRM, PreviewingAdmin, RowChange
 from orgchart.editing import subject_of
 from orgchart.models import Organisation
 from orgchart.second_person.edits import Edit, apply_edit, deleting, saving
-from orgchart.second_person.services import propose_change, waits_for_another
+from orgchart.second_person.services import propose_change, waiting_sentence
 from orgchart.services import PolicyChange, SecondPersonNeeded
 
 
@@ -187,7 +187,7 @@ class EditAdmin(PreviewingAdmin):
             expected_version=change.data["seen_version"],
             shown=shown,
         )
-        self.message_user(request, waits_for_another(pending), messages.WARNING)
+        self.message_user(request, waiting_sentence(pending), messages.WARNING)
         return HttpResponseRedirect(page_of(pending))
 
     def _change(

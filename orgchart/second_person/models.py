@@ -93,8 +93,8 @@ class PendingChange(models.Model):
         """The proposer takes it back."""
         self._decide(by, at, reason)
 
-    @PENDING_MACHINE.step("expire", state)
-    def expire(self, *, by: str, at: datetime, reason: str) -> None:
+    @PENDING_MACHINE.step("go_stale", state)
+    def go_stale(self, *, by: str, at: datetime, reason: str) -> None:
         """It can no longer be made as it was shown."""
         self._decide(by, at, reason)
 

@@ -30,7 +30,7 @@ from orgchart.second_person.vocabulary import SUBJECT, PendingState
 from orgchart.services import PolicyChange
 
 
-def waits_for_another(change: object) -> str:
+def waiting_sentence(change: object) -> str:
     """What a person reads after proposing a change."""
     return gettext(
         "%(change)s waits for a member of the Board other than you. Nothing has changed yet."
@@ -100,9 +100,8 @@ def confirm_change(
 ) -> ConfirmedChange:
     """Let a proposed change take effect, on the policy of this moment, by another person.
 
-    Raises Denied: NOT_YOURS for
-    the proposer and for other groups, NOT_FOUND, INVALID_TRANSITION, VERSION_MISMATCH; where the
-    change can no longer be made as it was shown it becomes stale.
+    Where it can no longer be made as it was shown it becomes stale. Raises Denied: NOT_YOURS for
+    the proposer and for other groups, NOT_FOUND, INVALID_TRANSITION, VERSION_MISMATCH.
     """
     require_deed(caller, Deed.CONFIRM_CHANGE, reason=reason)
     try:
@@ -117,7 +116,7 @@ def confirm_change(
         with transaction.atomic():
             row = _locked(change_id, caller, expected_version)
             _save_step(
-                row, row.expire, Action.CHANGE_STALE, caller, now, problem.cause.deny.message
+                row, row.go_stale, Action.CHANGE_STALE, caller, now, problem.cause.deny.message
             )
         raise refuse(
             problem.cause.deny.code,

@@ -28,6 +28,6 @@ PENDING_MACHINE = Machine(
         "confirm": Step(_OPEN, PendingState.CONFIRMED, "another person of the Board"),
         "reject": Step(_OPEN, PendingState.REJECTED, "another person of the Board"),
         "withdraw": Step(_OPEN, PendingState.WITHDRAWN, "the person who proposed it"),
-        "expire": Step(_OPEN, PendingState.STALE, "a confirmation that finds another difference"),
+        "go_stale": Step(_OPEN, PendingState.STALE, "a confirmation that finds another difference"),
     },
 )

@@ -31,6 +31,7 @@ from toolbox.caller import Caller
 
 MAX_ITEMS = 10_000
 """Items of one import."""
+MAX_REPORT, MAX_AUTHOR, MAX_CATEGORY = 20_000, 200, 64  # characters
 YEARS = (1970, 2200)
 """The years that a given time may lie in: far from the limits of time arithmetic."""
 
@@ -61,9 +62,9 @@ class FeedbackItem(BaseModel):
 
     model_config = ConfigDict(extra="ignore")
 
-    body: StorableText = Field(min_length=1, max_length=20_000)
-    author: StorableText = Field("", max_length=200)
-    category: StorableText = Field("", max_length=64)
+    body: StorableText = Field(min_length=1, max_length=MAX_REPORT)
+    author: StorableText = Field("", max_length=MAX_AUTHOR)
+    category: StorableText = Field("", max_length=MAX_CATEGORY)
     source: StorableText = Field("", max_length=64)
     rating: int | None = Field(None, ge=1, le=5)
     external_id: StorableText = Field("", max_length=200, alias="id")

@@ -29,7 +29,15 @@ from core.people import person
 from core.permissions import Deed
 from orgchart.admin.choosing import choose_organisation
 from orgchart.models import Organisation
-from tasks.intake.feedback import FeedbackItem, add_feedback, read_file, read_items
+from tasks.intake.feedback import (
+    MAX_AUTHOR,
+    MAX_CATEGORY,
+    MAX_REPORT,
+    FeedbackItem,
+    add_feedback,
+    read_file,
+    read_items,
+)
 from tasks.pages.common import page_context
 
 TAKE_IN = Deed.TAKE_IN_FEEDBACK.permission
@@ -43,20 +51,20 @@ class ReportForm(forms.Form):
 
     body = forms.CharField(
         label=_("Body"),
-        max_length=20_000,
+        max_length=MAX_REPORT,
         widget=UnfoldAdminTextareaWidget(attrs={"rows": 6}),
         help_text=_("What the user said."),
     )
     author = forms.CharField(
         label=_("Author"),
-        max_length=200,
+        max_length=MAX_AUTHOR,
         required=False,
         widget=UnfoldAdminTextInputWidget(),
         help_text=_("Who said it."),
     )
     category = forms.CharField(
         label=_("Category"),
-        max_length=64,
+        max_length=MAX_CATEGORY,
         required=False,
         widget=UnfoldAdminTextInputWidget(),
         help_text=_("E.g. bug."),

@@ -26,7 +26,7 @@ from tasks.rules.validation import (
     validate_type,
 )
 from tasks.store import number_of, read_tasks_after, task_result
-from tasks.vocabulary import Status
+from tasks.vocabulary import MAX_TASK_SUBJECT, MAX_TASK_TEXT, Status
 
 
 class InvalidTask(ValueError):
@@ -45,9 +45,9 @@ class StoredTask(BaseModel):
     model_config = ConfigDict(extra="ignore")
 
     id: str = Field(min_length=1)
-    subject: StorableText = Field(min_length=1, max_length=500)
-    description: StorableText = Field("", max_length=100_000)
-    active_form: StorableText | None = Field(None, alias="activeForm", max_length=500)
+    subject: StorableText = Field(min_length=1, max_length=MAX_TASK_SUBJECT)
+    description: StorableText = Field("", max_length=MAX_TASK_TEXT)
+    active_form: StorableText | None = Field(None, alias="activeForm", max_length=MAX_TASK_SUBJECT)
     status: Status = Status.PENDING
     owner: StorableText | None = None
     metadata: JsonObject | None = None

@@ -33,7 +33,7 @@ from tasks.pages.graph_drawing import draw
 from tasks.pages.history import describe_event
 from tasks.pages.neighbourhood import neighbourhood
 from tasks.pages.refusals import for_people
-from tasks.vocabulary import UNFINISHED, Status
+from tasks.vocabulary import MAX_COMMENT, UNFINISHED, Status
 
 DISCUSSION = "tasks.view_comment"
 NOTICES = frozenset({Action.TASK_UNBLOCKED, Action.TASK_FREE, Action.TASK_LOST})
@@ -47,7 +47,7 @@ class CommentForm(forms.Form):
 
     body = forms.CharField(
         label=_("Your comment"),
-        max_length=10_000,
+        max_length=MAX_COMMENT,
         widget=UnfoldAdminTextareaWidget(attrs={"rows": 3}),
         help_text=_("Agents and people can read it. It cannot be changed or removed."),
     )

@@ -587,7 +587,7 @@ class TestTheVerdictThatIsMissing:
         ],
     )
     def test_is_said_with_what_the_issuer_can_do(self, finding, said, step):
-        found = rules._needs_pass(a_contract(ContractState.REVIEW), finding)
+        found = rules._pass_missing(a_contract(ContractState.REVIEW), finding)
         assert found.message.endswith(said)
         assert found.next_action.startswith(step)
         assert found.details["finding"] == finding

@@ -209,7 +209,7 @@ class TestTheLedger:
 
     def test_is_not_filled_by_strangers(self, client, monkeypatch):
         monkeypatch.setattr(signing_in, "FAILURES", signing_in.FailureLog())
-        monkeypatch.setattr(signing_in, "MOST_FAILURES", 3)
+        monkeypatch.setattr(signing_in, "MOST_RECORDED", 3)
         for number in range(7):
             sign_in(client, username=f"stranger{number}")
         assert 1 <= len(events("person.sign_in_failed")) < 7  # three of each minute
