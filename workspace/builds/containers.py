@@ -107,11 +107,9 @@ def start(
         problem = _watch(engine, name, run) or run.end(0)
         if not problem:
             return DeploymentOutcome(DeploymentState.SUCCEEDED, retire_others(engine, row))
-        _remove(engine, name)
-        return DeploymentOutcome(DeploymentState.FAILED, problem)
+        return _failed(engine, name, problem)
     except EngineRefused as refusal:
-        _remove(engine, name)
-        return DeploymentOutcome(DeploymentState.FAILED, f"the engine refused it: {refusal}")
+        return _failed(engine, name, f"the engine refused it: {refusal}")
     except EngineUnavailable as problem:
         if not created and not problem.asked:
             return DeploymentOutcome(
@@ -121,16 +119,15 @@ def start(
 
 
 def find_outcome(engine: Engine, row: Deployment) -> DeploymentOutcome:
-    """How a deployment ended whose process was interrupted. Raises EngineUnavailable."""
+    """How a deployment ended whose process was interrupted.
+
+    Raises EngineRefused, EngineUnavailable: then its container may do its work.
+    """
     name = container_name(row)
-    try:
-        problem = problem_of(engine.container(name))
-        if not problem:
-            return DeploymentOutcome(DeploymentState.SUCCEEDED, retire_others(engine, row))
-    except EngineRefused as refusal:
-        problem = str(refusal)
-    _remove(engine, name)
-    return DeploymentOutcome(DeploymentState.FAILED, f"it was interrupted; {problem}")
+    problem = problem_of(engine.container(name))
+    if not problem:
+        return DeploymentOutcome(DeploymentState.SUCCEEDED, retire_others(engine, row))
+    return _failed(engine, name, f"it was interrupted; {problem}")
 
 
 def problem_of(container: Mapping[str, Any] | None) -> str:
@@ -179,9 +176,11 @@ def retire_others(engine: Engine, row: Deployment) -> str:
     return ""
 
 
-def _remove(engine: Engine, name: str) -> None:
-    """Remove a container; an engine that cannot is not asked again."""
+def _failed(engine: Engine, name: str, problem: str) -> DeploymentOutcome:
+    """Remove the container of a deployment that failed; unknown where it could not be removed."""
     try:
         engine.remove(name)
-    except (EngineRefused, EngineUnavailable):
-        pass
+    except (EngineRefused, EngineUnavailable) as refusal:
+        left = f"{problem}; its container may still run: {refusal}"
+        return DeploymentOutcome(DeploymentState.UNKNOWN, left)
+    return DeploymentOutcome(DeploymentState.FAILED, problem)

@@ -416,10 +416,18 @@ class TestTheSweep:
     def test_finds_that_it_never_began(self, row, engine):
         assert self.run(row, engine) == "failed"
 
-    @pytest.mark.parametrize("trouble", ["hang up", 500, b"not json"])
-    def test_finds_nothing_out(self, row, engine, trouble):
+    @pytest.mark.parametrize("trouble", ["hang up", 500, 401, b"not json"])
+    def test_finds_nothing_out_and_ends_nothing(self, row, engine, trouble):
         engine.trouble["/json"] = trouble
-        assert self.run(row, engine) in ("unknown", "failed")
+        assert self.run(row, engine, Running=True) == "unknown"
+        assert engine.containers
+        assert engine.paths("DELETE") == []
+
+    @pytest.mark.parametrize("trouble", ["hang up", 500])
+    def test_does_not_know_what_the_engine_cannot_remove(self, row, engine, trouble):
+        engine.trouble[f"DELETE /containers/{containers.container_name(row)}"] = trouble
+        assert self.run(row, engine, Running=True, Restarting=True) == "unknown"
+        assert "may still run" in Deployment.objects.get().problem
 
     def test_has_no_engine_any_more(self, row, engine, settings):
         settings.CONTAINER_ENGINE = ""
