@@ -1,4 +1,4 @@
-"""The scheduled job of governance: charts that are missing or out of date."""
+"""The scheduled job of governance: files of the organisation that are missing or out of date."""
 
 from __future__ import annotations
 
@@ -9,6 +9,6 @@ from toolbox.scheduler import scheduled_job
 
 
 @scheduled_job("charts", every=300)
-def charts(now: datetime) -> int:
+def rewrite_org_files(now: datetime) -> int:
     """Write company/org.yaml and company/chain-of-command.yaml where missing or out of date."""
     return refresh_org_files()

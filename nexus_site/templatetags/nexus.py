@@ -13,8 +13,8 @@ from django.utils.translation import gettext
 from core.admin import refused as refusals
 from core.admin.actors import actor_shown
 from core.admin.happened import happened
-from core.admin.measures import duration
 from core.admin.refused import coded, meaning_of, refused, said
+from core.admin.units import duration
 from core.detail_words import MODES
 from core.wording import Part
 from governance.cases.wording import case_words

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from ledger.admin.filters import organisation_names
 from orgchart.admin.agents import AgentAdmin, ApiKeyAdmin
-from orgchart.admin.chart import AliasAdmin, GroupAdmin, OrganisationAdmin, RoleAdmin
 from orgchart.admin.contact_rules import ContactRuleAdmin, MailTypeAdmin, ToolRestrictionAdmin
+from orgchart.admin.organisations import AliasAdmin, GroupAdmin, OrganisationAdmin, RoleAdmin
 from orgchart.admin.second_person import PendingChangeAdmin
 from orgchart.models import Organisation
 

@@ -16,8 +16,8 @@ from core.admin.acts import Act, ActingAdmin, ActRequest, Answer, ShownOnce
 from core.admin.base import actor_column, block, chips, column, computed_column, link, shown_column
 from core.permissions import Deed
 from core.waiting import page_of
-from orgchart.admin.chart import WHY
 from orgchart.admin.forms import AgentForm
+from orgchart.admin.organisations import WHY
 from orgchart.admin.pausing import PAUSE, RESUME, own_pause
 from orgchart.admin.placing import PlacingAdmin
 from orgchart.keys import issue_key, revoke_key

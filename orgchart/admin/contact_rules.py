@@ -13,9 +13,9 @@ from django.utils.translation import gettext_lazy as _
 from core.admin.base import actor_column, chips, column, computed_column, yes_no_column
 from core.admin.browsing import WordsFilter, filter_by
 from core.admin.happened import modes_shown, worded
-from orgchart.admin.chart import WHY
 from orgchart.admin.editing import EditAdmin
 from orgchart.admin.forms import ContactEditForm, MailTypeEditForm, ToolRestrictionForm
+from orgchart.admin.organisations import WHY
 from orgchart.models import ContactRule, MailTypeRule, ToolOverride
 from orgchart.policy.vocabulary import BOARD, Relation
 

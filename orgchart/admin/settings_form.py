@@ -18,8 +18,8 @@ from unfold.widgets import (
 )
 
 from core.admin.happened import modes_shown
-from core.admin.measures import duration, size
 from core.admin.refused import said
+from core.admin.units import duration, size
 from orgchart.admin.fields import PolicyForm
 from orgchart.organisation_settings import SETTINGS, checked, merged, public, quota_of
 from orgchart.setting_parsers import BadSetting

@@ -14,7 +14,7 @@ from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from core.admin.charts import Chart, Series, count_chart
-from core.admin.measures import rough_duration
+from core.admin.units import rough_duration
 from core.labels import Text
 from orgchart.admin.choosing import choose_organisation
 from orgchart.models import Organisation

@@ -7,7 +7,7 @@ import pytest
 from django.utils import timezone
 
 from core.actions import Action
-from core.admin.measures import duration
+from core.admin.units import duration
 from core.database import database_now
 from core.events import Event, record_event
 from core.waiting import ringing

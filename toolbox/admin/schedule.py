@@ -11,7 +11,7 @@ from django.utils.translation import gettext_lazy as _
 
 from core.admin.base import BrowseAdmin, column, computed_column
 from core.admin.browsing import INSTALLATION
-from core.admin.measures import duration
+from core.admin.units import duration
 from core.database import database_now
 from toolbox import scheduler
 from toolbox.models import JobRun

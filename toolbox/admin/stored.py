@@ -5,9 +5,9 @@ from __future__ import annotations
 from django.utils.formats import number_format
 from django.utils.translation import gettext
 
-from core.admin.measures import size
+from core.admin.units import size
 from core.labels import Text
-from orgchart.admin.chart import about_organisation
+from orgchart.admin.organisations import about_organisation
 from orgchart.models import Organisation
 from orgchart.organisation_settings import merged
 from toolbox.quotas import stored_by, total_quotas

@@ -3,7 +3,7 @@
 import pytest
 from django.utils.translation import override
 
-from core.admin.measures import duration, rough_duration, size
+from core.admin.units import duration, rough_duration, size
 
 
 @pytest.mark.parametrize(
