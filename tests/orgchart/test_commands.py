@@ -208,9 +208,20 @@ class TestIssueKey:
         assert run("issue_key", "acme", "crew.one", "--revoke", key[:12], "--reason", "lost") == []
         assert ApiKey.objects.get().revoked_at is not None
 
-    def test_never_ends_one_without_a_reason(self, acme):
+    @pytest.mark.parametrize("whose", [(), ("acme", "boss")])
+    def test_ends_one_also_where_no_reason_is_given(self, acme, whose):
         [key] = run("issue_key", "acme", "boss")
-        said = refusal("issue_key", "acme", "boss", "--revoke", key[:12])
+        assert run("issue_key", *whose, "--revoke", key[:12]) == []
+        assert ApiKey.objects.get().revoked_at is not None
+        event = Event.objects.order_by("seq").last()
+        assert (event.action, event.reason) == (
+            "key.revoked",
+            "revoked at the command line, no reason given",
+        )
+
+    def test_takes_no_blank_reason(self, acme):
+        [key] = run("issue_key", "acme", "boss")
+        said = refusal("issue_key", "acme", "boss", "--revoke", key[:12], "--reason", " ")
         assert "This needs a reason" in said
         assert ApiKey.objects.get().revoked_at is None
 

@@ -17,18 +17,20 @@ from orgchart.compiling import compile_policy
 from orgchart.keys import issue_key, revoke_key
 from orgchart.models import Agent, ApiKey, Organisation
 
+NO_REASON = "revoked at the command line, no reason given"
+
 
 class Command(BaseCommand):
     """Issue a key, or end one."""
 
-    help = "Print a new API key for an agent; --revoke PREFIX --reason WHY ends one"
+    help = "Print a new API key for an agent; --revoke PREFIX ends one"
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         """Name the organisation and the agent; a key's prefix says both."""
         parser.add_argument("organisation", metavar="ORG", nargs="?")
         parser.add_argument("agent", metavar="AGENT", nargs="?", help="handle, address or alias")
         parser.add_argument("--revoke", metavar="PREFIX", help="end the key that begins so")
-        parser.add_argument("--reason", default="", help="why the key ends; --revoke needs it")
+        parser.add_argument("--reason", default=NO_REASON, help="why the key ends, for the record")
 
     def handle(self, *args: Any, **options: Any) -> None:
         """Print the key once; it is not kept."""
