@@ -44,6 +44,8 @@ FACES: Mapping[tuple[str, str], ModuleType] = {
 }
 HEALTH = {"/healthz": "alive", "/readyz": "ready"}
 """Addresses that say whether we work, and what their threads are called."""
+DESCRIPTION = ("/api/schema/", "/api/docs/")
+"""What strangers read of the API; it is made at the first question to each process."""
 SESSION_COOKIE = settings.SESSION_COOKIE_NAME.encode()
 log = structlog.get_logger(__name__)
 STRANGERS = 2  # threads; as many passwords are checked at once
@@ -123,6 +125,7 @@ class Site:
             limit=settings.NEXUS_MAX_BODY * PEOPLE_BODY,
         )
         self.strangers = replace(self.people, threads=self.strangers_threads)
+        self.description = replace(self.agents, threads=self.strangers_threads)
         self.health = {
             path: replace(self.agents, threads=pool) for path, pool in self.health_threads.items()
         }
@@ -146,7 +149,8 @@ class Site:
             elif is_waitable(scope["method"], path):
                 await WaitableCall(self.agents, self.threads)(scope, receive, send)
             elif errors.is_for_machine(path) and not is_a_browser(scope):
-                await self.agents(scope, receive, send)
+                bridge = self.description if path.startswith(DESCRIPTION) else self.agents
+                await bridge(scope, receive, send)
             elif is_in_known_browser(scope):
                 await self.people(scope, receive, send)
             else:

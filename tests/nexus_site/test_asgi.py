@@ -94,6 +94,16 @@ class TestRouting:
         for pool in pools.values():
             pool.shutdown()
 
+    @pytest.mark.parametrize("path", ["/api/schema/", "/api/docs/", "/api/docs/nothing/"])
+    def test_reads_the_description_in_the_threads_of_strangers(self, threads, path):
+        """It needs no key, so a flood of requests for it must take no thread of the agents."""
+        strangers = ThreadPoolExecutor(1)
+        site = asgi.Site(threads, strangers_threads=strangers)
+        assert talk(site, request(path), BODY)[0]["status"] in (200, 404)
+        assert strangers._threads
+        assert not threads._threads
+        strangers.shutdown()
+
     @pytest.mark.parametrize("path", ["/healthz", "/readyz"])
     def test_says_whether_it_works_while_all_agents_wait(self, threads, path, monkeypatch):
         """As for a database that hangs: who watches must not take that for a dead process."""

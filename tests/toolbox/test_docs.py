@@ -239,6 +239,19 @@ class TestEveryPage:
         assert again.status_code == 304
         assert "no-cache" in first["Cache-Control"]
 
+    @pytest.mark.parametrize("address", ["/api/schema/", "/api/docs/contract/"])
+    def test_is_compressed_once_for_everybody(self, address, monkeypatch):
+        client = Client(HTTP_HOST="127.0.0.1", headers={"Accept-Encoding": "gzip"})
+        first = client.get(address)
+        assert first["Content-Encoding"] == "gzip"
+        assert "Accept-Encoding" in first["Vary"]
+        monkeypatch.setattr(gzip, "compress", None)
+        monkeypatch.setattr(gzip, "GzipFile", None)
+        monkeypatch.setattr("toolbox.faces.docs.views.to_json", None)
+        again = client.get(address)
+        assert (again.content, again["ETag"]) == (first.content, first["ETag"])
+        assert client.get(address, headers={"If-None-Match": first["ETag"]}).status_code == 304
+
     def test_asks_the_database_nothing(self, django_assert_num_queries, db):
         with django_assert_num_queries(0):
             html_of("task")

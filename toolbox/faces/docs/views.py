@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import gzip
 import hashlib
+import re
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 
@@ -12,29 +15,57 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.template.loader import render_to_string
 from django.utils.translation import get_language
 from django.views.decorators.cache import cache_control
-from django.views.decorators.gzip import gzip_page
 from django.views.decorators.http import condition, require_safe
+from django.views.decorators.vary import vary_on_headers
+from pydantic_core import to_json
 
 from toolbox.faces.docs.pages import Description, describe
 from toolbox.faces.openapi import document
-from toolbox.faces.responses import json_response
 
 ERRORS = "errors"
 """The page of every code; the other pages have the names of groups."""
+ACCEPTS_GZIP: Callable[[str], object] = re.compile(r"\bgzip\b").search
 
 
 @dataclass(frozen=True, slots=True)
-class SentPage:
-    """A page as it is sent."""
+class Prepared:
+    """An answer as it is sent: strangers ask for it, so no request makes or packs it anew."""
 
-    html: str
+    content: bytes
+    packed: bytes
+    content_type: str
     etag: str
+
+    @classmethod
+    def of(cls, content: bytes, content_type: str) -> Prepared:
+        """Pack it, once for each process."""
+        etag = f'W/"{hashlib.sha256(content).hexdigest()[:32]}"'  # weak: of both its forms
+        return cls(content, gzip.compress(content), content_type, etag)
+
+    def answer(self, request: HttpRequest) -> HttpResponse:
+        """Packed for who can read that: it holds nothing secret, so its size gives none away."""
+        if not ACCEPTS_GZIP(request.headers.get("Accept-Encoding", "")):
+            return HttpResponse(self.content, content_type=self.content_type)
+        packed = {"Content-Encoding": "gzip"}
+        return HttpResponse(self.packed, content_type=self.content_type, headers=packed)
+
+
+def _etag_of_schema(request: HttpRequest) -> str:
+    return _schema().etag
 
 
 @require_safe
+@vary_on_headers("Accept-Encoding")
+@cache_control(no_cache=True)
+@condition(etag_func=_etag_of_schema)
 def schema(request: HttpRequest) -> HttpResponse:
     """OpenAPI 3.1 (Spec: wire 13)."""
-    return json_response(document())
+    return _schema().answer(request)
+
+
+@cache
+def _schema() -> Prepared:
+    return Prepared.of(to_json(document()), "application/json")
 
 
 def _etag(request: HttpRequest, name: str = "") -> str:
@@ -42,17 +73,17 @@ def _etag(request: HttpRequest, name: str = "") -> str:
 
 
 @require_safe
-@gzip_page  # it holds nothing secret, so its size gives nothing away
+@vary_on_headers("Accept-Encoding")
 @csp_replace({"script-src": [SELF], "style-src": [SELF], "img-src": [SELF], "default-src": [NONE]})
 @cache_control(no_cache=True)
 @condition(etag_func=_etag)
 def page(request: HttpRequest, name: str = "") -> HttpResponse:
     """A page to read and to try calls on (Spec: wire 13); the one of a group, or of all codes."""
-    return HttpResponse(_page(name, get_language() or "en").html)
+    return _page(name, get_language() or "en").answer(request)
 
 
 @cache
-def _page(name: str, language: str) -> SentPage:
+def _page(name: str, language: str) -> Prepared:
     """The page in the active language, rendered once for each process. Raises Http404."""
     described = description()
     group = described.group(name)
@@ -62,7 +93,7 @@ def _page(name: str, language: str) -> SentPage:
         f"toolbox/docs/{'group' if group else name or 'overview'}.html",
         {"description": described, "group": group, "name": name},
     )
-    return SentPage(html, f'"{hashlib.sha256(html.encode()).hexdigest()[:32]}"')
+    return Prepared.of(html.encode(), "text/html; charset=utf-8")
 
 
 @cache
