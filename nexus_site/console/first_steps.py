@@ -93,8 +93,17 @@ def _sent_to_step(request: HttpRequest) -> HttpResponseBase | None:
     address = reverse(f"admin:{step}")
     if request.path == address:
         return None
-    messages.warning(request, word)
+    _say_once(request, word)
     return HttpResponseRedirect(address)
+
+
+def _say_once(request: HttpRequest, word: str) -> None:
+    """Show this on the next page: a browser that asked for several is told one time."""
+    waiting = messages.get_messages(request)
+    said = [message.message for message in waiting]
+    waiting.used = False  # type: ignore[union-attr]  # read here, not yet shown
+    if word not in said:
+        messages.warning(request, word)
 
 
 def _code_asked(request: HttpRequest) -> str:

@@ -180,6 +180,15 @@ class TestARequiredSecondFactor:
         assert client.get(HOME).status_code == 200
         assert Event.objects.filter(action="code.enrolled").exists()
 
+    def test_is_asked_for_once_however_many_pages_were(self, client, alice, settings):
+        """A browser asks for pages, streams and pictures; one message is enough."""
+        settings.REQUIRE_SECOND_FACTOR = "everybody"
+        client.force_login(alice)
+        for address in ("/admin/", "/admin/feed/", "/admin/company/"):
+            assert client.get(address).status_code == 302
+        html = client.get("/admin/confirmation-codes/").content.decode()
+        assert html.count("Enrol a second factor first") == 1
+
     def test_is_not_one_that_another_session_began(self, client, alice):
         """Who signed in as this user before would know its key."""
         before = Client()
