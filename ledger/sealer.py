@@ -12,6 +12,7 @@ from django.db import connection, transaction
 from django.db.backends.utils import CursorWrapper
 
 from ledger import keys
+from ledger.chain_end import NO_SEAL, Head, check_end, check_head, last_seal
 from ledger.merkle import Tree
 from ledger.models import Seal as SealRow
 from ledger.seal_format import GENESIS, Seal, mark, place_hash
@@ -20,7 +21,6 @@ LOCK = 0x6C65646765723031  # "ledger01": the advisory lock of the one sealer
 BATCH = 4096  # leaves of one seal; a larger transaction is sealed whole
 FETCH = 2000
 LAST = 2**63 - 1
-NO_SEAL = (0, GENESIS.hex())  # the head of a machine that is about to make the first seal
 LATEST = 60.0  # seconds within which every event is sealed
 
 logger = logging.getLogger(__name__)
@@ -30,12 +30,8 @@ class TransactionsWentBack(RuntimeError):
     """This cluster was set back behind its seals: what it writes can't be told from before."""
 
 
-@dataclass(frozen=True, slots=True)
-class Head:
-    """The end of the chain, as far as the next seal needs it."""
-
-    number: int
-    digest: bytes
+class ForeignEnd(RuntimeError):
+    """The chain ends with a seal that is not ours: what is built on it would vouch for it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,8 +58,8 @@ def seal_events(now: datetime, *, batch: int = BATCH) -> int:
     What commits meanwhile waits for the next run: under constant traffic there would else be a seal
     for every few events. Each seal is a transaction of its own, so a killed sealer loses nothing
     but the seal it was at. Where another sealer is at work, this one leaves at once. Raises
-    KeyMissing, and OSError where this machine cannot keep the head: it makes no other seal then,
-    and everybody is told of events that wait.
+    KeyMissing, ForeignEnd, and OSError where this machine cannot keep the head: it makes no other
+    seal then, and everybody is told of events that wait.
     """
     made, before = 0, _first_running()
     _keep_head()
@@ -91,7 +87,7 @@ def _first_running() -> int:
 def seal_next(*, now: datetime, batch: int = BATCH, before: int = LAST) -> Seal | None:
     """Seal the next batch of this cluster's transactions before one, or of another cluster's.
 
-    None if there is nothing, or another sealer holds the lock.
+    None if there is nothing, or another sealer holds the lock. Raises ForeignEnd.
     """
     with transaction.atomic(durable=True), connection.cursor() as cursor:
         cursor.execute("SELECT pg_try_advisory_xact_lock(%s)", [LOCK])
@@ -101,20 +97,16 @@ def seal_next(*, now: datetime, batch: int = BATCH, before: int = LAST) -> Seal 
         span = _next_range(cursor, batch, before)
         if span is None:
             return None
-        signer = keys.signer(may_create=last is None)
-        if last is None and keys.known_head() is None:
+        signer, known = keys.signer(may_create=last is None), keys.known_head()
+        if last is None and known is None:
             keys.remember_head(*NO_SEAL)
+        if last and (wrong := check_end(known, last.number)):
+            raise ForeignEnd(f"{wrong}; no further seal is made behind it")
         seal, marks = _build(span, last, now, signer.key_id)
         seal = replace(seal, digest=seal.compute_digest())
         seal = replace(seal, signature=signer.sign(seal.digest))
         _insert(seal, marks)
         return seal
-
-
-def last_seal() -> Head | None:
-    """Return the newest seal's number and digest."""
-    head = SealRow.objects.order_by("-number").values_list("number", "digest").first()
-    return Head(head[0], bytes(head[1])) if head else None
 
 
 def adopt_head(last: Head | None) -> None:
@@ -293,19 +285,11 @@ def _insert(seal: Seal, marks: bytes) -> None:
 
 
 def _keep_head() -> None:
-    """Keep the last seal as this machine's head, unless the chain is not the one that it kept."""
+    """Keep the last seal as this machine's head, where what lies behind the kept one is ours."""
     last, known = last_seal(), keys.known_head()
     if last is None or known == (last.number, last.digest.hex()):
         return
-    if known is None:
-        logger.error("this machine has no head of the chain: see `manage.py ledger verify`")
-    elif not is_in_chain(*known):
-        logger.error("the chain no longer holds seal %s as this machine saw it", known[0])
+    if wrong := check_head(known, last.number) or check_end(known, last.number):
+        logger.error("the head stays where it is: %s", wrong)
     else:
         keys.remember_head(last.number, last.digest.hex())
-
-
-def is_in_chain(number: int, digest: str) -> bool:
-    """True if the chain holds this seal, which a machine kept as its head."""
-    kept = SealRow.objects.filter(number=number).values_list("digest", flat=True)  # asked if needed
-    return (number, digest) == NO_SEAL or any(each.hex() == digest for each in kept)

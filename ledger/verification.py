@@ -13,12 +13,13 @@ from psycopg import Connection
 from core.events import UnrecordableEvent
 from ledger import keys
 from ledger.canonical import FIELDS, parse, stamp
+from ledger.chain_end import check_head
 from ledger.composing import AT
 from ledger.guards import check_guards
 from ledger.parallel import plan_parts, verify_parts
 from ledger.rules import Chain, Finding, Keys, Leaves, SealFault, check_event
 from ledger.seal_format import Leaf, Seal, SealColumns, read_seal
-from ledger.sealer import is_in_chain, read_backlog, read_eras, stream
+from ledger.sealer import read_backlog, read_eras, stream
 from ledger.spans import HIGHEST, Part, chain_before, read_seals, verify_span
 
 READ_AS = {"details": "details::text", "at": AT}
@@ -38,7 +39,6 @@ SELECT e.seq, s.number FROM ledger_event e LEFT JOIN LATERAL (
     SELECT number FROM ledger_seal WHERE era = e.era AND lo <= e.xid AND hi > e.xid LIMIT 1
 ) s ON true WHERE e.seq = ANY(%(seqs)s)
 """
-ADOPT = "If people restored or moved the ledger, they accept it with `manage.py ledger adopt`"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -130,19 +130,8 @@ class Verification:
 
     def _head(self) -> Finding | None:
         """Compare the chain's end with the last seal that this machine saw."""
-        known, last = self.seen or keys.known_head(), self.chain.last
-        if known is None:
-            if last is None:
-                return None
-            message = f"this machine has not seen this chain. {ADOPT}"
-            return Finding(fault=SealFault.SEAL_HEAD, seal=last.number, message=message)
-        if is_in_chain(*known):
-            return None
-        message = (
-            "this machine has seen this seal; the chain ends before it or goes on otherwise. "
-            f"{ADOPT}"
-        )
-        return Finding(fault=SealFault.SEAL_HEAD, seal=known[0], message=message)
+        last = self.chain.last
+        return check_head(self.seen or keys.known_head(), last.number if last else None)
 
     def _unsealed(self) -> Finding | None:
         with connection.cursor() as cursor:

@@ -1,4 +1,4 @@
-"""When the ledger needs a person: events that are not sealed in time."""
+"""When the ledger needs a person: events that are not sealed in time, a chain that is not whole."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from django.utils.text import format_lazy
 from django.utils.translation import gettext_lazy as _
 
 from core.waiting import Alarm, Choice, Waiting
+from ledger import chain_end
 from ledger.sealer import read_backlog
 
 
@@ -28,12 +29,30 @@ def _sealing(now: datetime) -> Waiting | None:
     )
 
 
+def _end(now: datetime) -> Waiting | None:
+    if chain_end.is_whole():
+        return None
+    return Waiting(
+        title=_("The end of the ledger is not as this machine kept it"),
+        asked_by=_("ledger"),
+        since=now,
+        detail=_("the operator's command `manage.py ledger verify` says what is wrong"),
+    )
+
+
 KINDS = (
     Alarm(
         title=_("Ledger not sealed"),
         icon="gpp_maybe",
         permission="ledger.view_seal",
         problem=_sealing,
+        choice=Choice(_("Look at the seals"), "admin:ledger_seal_changelist"),
+    ),
+    Alarm(
+        title=_("Ledger not whole"),
+        icon="gpp_bad",
+        permission="ledger.view_seal",
+        problem=_end,
         choice=Choice(_("Look at the seals"), "admin:ledger_seal_changelist"),
     ),
 )

@@ -14,6 +14,7 @@ from prometheus_client import generate_latest
 
 from core.database import database_now
 from core.kept import Kept
+from ledger import chain_end
 from ledger.sealer import read_backlog
 from nexus_site.celery import app
 from nexus_site.run.postgres import PostgresUnavailable
@@ -103,11 +104,14 @@ def scheduler_status() -> str:
 
 
 def ledger_status() -> str:
-    """Whether events are sealed in time; what is not sealed could be deleted unseen."""
+    """Whether events are sealed in time, and the chain ends as this machine kept it.
+
+    What is not sealed could be deleted unseen. Strangers may ask: what is wrong says `verify`.
+    """
     backlog = read_backlog(now=database_now())
-    if backlog is None or not backlog.is_late:
-        return "sealed"
-    return f"NOT SEALED for {backlog.seconds:.0f} s: see `manage.py ledger verify`"
+    if backlog and backlog.is_late:
+        return f"NOT SEALED for {backlog.seconds:.0f} s: see `manage.py ledger verify`"
+    return "sealed" if chain_end.is_whole() else "NOT WHOLE: see `manage.py ledger verify`"
 
 
 def may_read_metrics(request: HttpRequest) -> bool:

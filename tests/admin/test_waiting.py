@@ -131,6 +131,7 @@ def lost_deployment(company, now):
 def sealed(monkeypatch):
     """A ledger that is sealed in time."""
     monkeypatch.setattr(waiting, "read_backlog", lambda now: None)
+    monkeypatch.setattr(waiting.chain_end, "is_whole", lambda: True)
 
 
 @pytest.fixture
@@ -319,3 +320,11 @@ class TestAlarms:
         monkeypatch.setattr(waiting, "read_backlog", lambda now: Backlog(7, 300.0, ""))
         assert "Event 7 and those after it are not sealed" in board.get("/admin/").content.decode()
         assert "not sealed" not in hr.get("/admin/").content.decode()
+
+    def test_ring_while_the_ledger_does_not_end_as_it_was_kept(
+        self, board, hr, company, well, monkeypatch
+    ):
+        monkeypatch.setattr(waiting.chain_end, "is_whole", lambda: False)
+        html = board.get("/admin/").content.decode()
+        assert "The end of the ledger is not as this machine kept it" in html
+        assert "as this machine kept it" not in hr.get("/admin/").content.decode()

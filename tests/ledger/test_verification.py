@@ -18,7 +18,7 @@ from ledger.merkle import root
 from ledger.models import Event as EventRow
 from ledger.models import Seal as SealRow
 from ledger.rules import SealFault
-from ledger.seal_format import index_keys, mark, place_hash, read_seal
+from ledger.seal_format import index_keys, mark, place_hash, read_seal, write_public
 from ledger.sealer import LEAVES, seal_events
 from ledger.verification import COLUMNS, Verification, read_leaf
 from tests.ledger.world import (
@@ -351,6 +351,7 @@ class TestVerifyOfSeals:
         """A key is rotated by pinning the new one beside the old."""
         old = keys.signer(may_create=False)
         settings.LEDGER_SIGNING_KEY = b64encode(bytes(range(32))).decode()
+        settings.LEDGER_TRUSTED_KEYS = [write_public(old.public)]
         seal_until_covered(record_many(1))
         new = keys.signer(may_create=False)
         assert verify(index_keys([old.public, new.public])).finding is None

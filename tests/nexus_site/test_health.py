@@ -85,6 +85,14 @@ class TestReady:
         monkeypatch.setattr(health, "read_backlog", lambda now: late)
         assert client.get("/readyz").json()["ledger"].startswith("NOT SEALED for 61 s")
 
+    def test_says_that_the_ledger_does_not_end_as_it_was_kept(self, client, broker, monkeypatch):
+        """Without what is wrong: strangers may ask."""
+        assert client.get("/readyz").json()["ledger"] == "sealed"
+        monkeypatch.setattr(health.chain_end, "is_whole", lambda: False)
+        health.readiness.forget()
+        said = client.get("/readyz").json()["ledger"]
+        assert said == "NOT WHOLE: see `manage.py ledger verify`"
+
     def test_is_unavailable_without_its_database(self, client, broker, monkeypatch):
         monkeypatch.setitem(health.QUICKLY, "port", "1")
         response = client.get("/readyz")

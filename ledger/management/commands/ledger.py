@@ -13,10 +13,11 @@ from core.actions import Action
 from core.database import database_now
 from core.events import Event
 from ledger import keys, offline
+from ledger.chain_end import last_seal
 from ledger.export import Selection, write_export
 from ledger.rules import Keys
 from ledger.seal_format import write_public
-from ledger.sealer import TransactionsWentBack, adopt_head, last_seal, seal_events
+from ledger.sealer import ForeignEnd, TransactionsWentBack, adopt_head, seal_events
 from ledger.services import insert_event
 from ledger.verification import VerificationReport, verify_ledger
 
@@ -73,7 +74,7 @@ class Command(BaseCommand):
                     self.stdout.write(write_public(keys.make_key().public))
                 case Verb.ADOPT:
                     self._adopt(options["reason"])
-        except (keys.KeyMissing, TransactionsWentBack, OSError, ValueError) as error:
+        except (keys.KeyMissing, ForeignEnd, TransactionsWentBack, OSError, ValueError) as error:
             raise CommandError(str(error)) from None
 
     def _verify(self, options: dict[str, Any]) -> None:
