@@ -2,7 +2,6 @@
 
 import threading
 from collections import defaultdict
-from contextlib import ExitStack
 
 import structlog
 from celery import shared_task
@@ -17,6 +16,8 @@ RUNNING: defaultdict[str, threading.Lock] = defaultdict(threading.Lock)
 """Held while this process runs a job."""
 WAITING = threading.Semaphore(max(1, settings.WORKER_THREADS - 1))
 """Threads for jobs that wait for others: one thread is left for seals and timeouts."""
+MISSED: dict[str, None] = {}
+"""Jobs for which there was no such thread, in their order: the next that is free runs them."""
 
 
 @shared_task(name="toolbox.run_job", ignore_result=True)  # type: ignore[untyped-decorator]
@@ -24,19 +25,38 @@ def run_job(name: str) -> int:
     """Run a scheduled job; duplicate and late messages are harmless and cost one query.
 
     Only one thread of a process runs a job at a time, and jobs that wait for others never take the
-    last one (Spec: clocks 15): a job that finds no place runs at one of its next messages.
+    last one (Spec: clocks 15): a job that finds no place runs when one that has it ends.
     """
     if name not in scheduler.JOBS:  # of another version, or forged
         log.warning("unknown_job", job=name[:64])
         return 0
-    needed: list[threading.Lock | threading.Semaphore] = [RUNNING[name]]
-    if scheduler.JOBS[name].waits_for_others:
-        needed.append(WAITING)
-    with ExitStack() as held:
-        for each in needed:
-            if not each.acquire(blocking=False):
-                return 0
-            held.callback(each.release)
+    if not scheduler.JOBS[name].waits_for_others:
+        return _run_alone(name)
+    MISSED[name] = None
+    handled = 0
+    while MISSED and WAITING.acquire(blocking=False):
+        try:
+            handled += _run_alone(_take_missed())
+        finally:
+            WAITING.release()
+    return handled
+
+
+def _take_missed() -> str:
+    """The job that waits longest, or '' where another thread took the last one."""
+    for name in tuple(MISSED):
+        if MISSED.pop(name, MISSED) is None:
+            return name
+    return ""
+
+
+def _run_alone(name: str) -> int:
+    """Run a job unless another thread does, or it just ran."""
+    if not name or not RUNNING[name].acquire(blocking=False):
+        return 0
+    try:
         if scheduler.has_run_recently(name, now=database_now()):
             return 0
         return scheduler.run_job(name)
+    finally:
+        RUNNING[name].release()

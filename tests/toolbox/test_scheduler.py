@@ -184,10 +184,14 @@ class TestJob:
         assert JobRun.objects.get().runs == runs
 
     @pytest.mark.parametrize(("hours_ago", "runs"), [(1, 1), (23, 1), (24, 2), (25, 2)])
-    def test_of_a_daily_job_comes_every_hour_and_one_a_day_is_used(self, hours_ago, runs):
+    def test_of_a_daily_job_comes_every_hour_and_one_a_day_is_used(
+        self, hours_ago, runs, monkeypatch
+    ):
+        daily = scheduler.ScheduledJob("daily", 86400, lambda _now: 0)
+        monkeypatch.setitem(scheduler.JOBS, "daily", daily)
         last = database_now() - timedelta(hours=hours_ago)
-        JobRun.objects.create(name="git garbage", last_at=last, runs=1)
-        celery_task.run_job("git garbage")
+        JobRun.objects.create(name="daily", last_at=last, runs=1)
+        celery_task.run_job("daily")
         assert JobRun.objects.get().runs == runs
 
     def test_leaves_a_job_alone_that_another_thread_runs(self):
@@ -207,7 +211,28 @@ class TestJob:
                 celery_task.run_job(name)
             assert list(JobRun.objects.values_list("name", flat=True)) == ["frames"]
         celery_task.run_job("notices")
-        assert JobRun.objects.filter(name="notices").exists()
+        assert set(JobRun.objects.values_list("name", flat=True)) == {*others, "frames"}
+
+    def test_runs_what_found_no_thread_as_soon_as_one_is_free(self, settings, monkeypatch):
+        """Garbage comes every hour: beside jobs of each few seconds it would find no place."""
+        ran = []
+
+        def notices(_now):
+            ran.append("notices")
+            celery_task.run_job("git garbage")  # its message comes meanwhile
+            return 0
+
+        def garbage(_now):
+            ran.append("git garbage")
+            return 0
+
+        job = scheduler.ScheduledJob
+        monkeypatch.setattr(celery_task, "WAITING", threading.Semaphore(1))
+        monkeypatch.setitem(scheduler.JOBS, "notices", job("notices", 5, notices, True))
+        monkeypatch.setitem(scheduler.JOBS, "git garbage", job("git garbage", 3600, garbage, True))
+        celery_task.run_job("notices")
+        assert ran == ["notices", "git garbage"]
+        assert not celery_task.MISSED
 
     def test_keeps_nothing_of_a_job_that_there_is_not(self):
         with capture_logs() as lines:

@@ -6,10 +6,14 @@ Spec: hands 22.
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from threading import BoundedSemaphore
 
 from django.conf import settings
 
+from core.decision import Code, refuse
 from workspace.git.running import GitFailed, run_git
 
 ON_OTHER_SIDE = {
@@ -24,6 +28,25 @@ ON_OTHER_SIDE = {
 NO_PROTOCOL = "none"
 """It fetches from no other one: that would run commands, too, which its configuration names."""
 ALTERNATE = "alternate: "
+TURNS = BoundedSemaphore(2)
+"""How many threads of a process wait for other repositories at once: pages need the rest."""
+
+
+@contextmanager
+def turn() -> Iterator[None]:
+    """One of the turns to speak with another repository. Raises Denied DRIVER_UNAVAILABLE."""
+    if not TURNS.acquire(blocking=False):
+        raise refuse(
+            Code.DRIVER_UNAVAILABLE,
+            "others wait for their repositories at this moment",
+            "try again in a few minutes",
+            rule="a repository that does not answer keeps no page from others (spec: hands 22)",
+            driver="git repository",
+        )
+    try:
+        yield
+    finally:
+        TURNS.release()
 
 
 def other_side(source: str, verb: str) -> str:

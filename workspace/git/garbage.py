@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 
 from django.db import transaction
+from django.db.models import Q
 
 from contracts.vocabulary import FINAL_STATES
 from orgchart.models import Organisation
@@ -15,24 +16,30 @@ from workspace.git.repositories import bare_of, drafts_of
 
 KEPT = timedelta(days=14)
 """How long what nothing names is kept: a commit under way is not named yet."""
+EVERY = timedelta(days=1)
 
 
 def collect_garbage(now: datetime) -> int:
     """Forget drafts of contracts that ended, and pack the repositories; how many were forgotten.
 
-    The draft in an agent's work tree stays: git compares the files with it.
+    Each repository is due once a day, and again at the next run where it failed: the others are
+    not packed again with it. The draft in an agent's work tree stays: git compares the files with
+    it.
     """
-    repositories = Repository.objects.select_related("organisation")
-    return act_on_each(repositories, lambda row: _collect(row.organisation, now))
+    due = Repository.objects.filter(Q(packed_at=None) | Q(packed_at__lte=now - EVERY))
+    rows = due.select_related("organisation").order_by("?")
+    return act_on_each(rows, lambda row: _collect(row, now))
 
 
-def _collect(organisation: Organisation, now: datetime) -> int:
+def _collect(repository: Repository, now: datetime) -> int:
+    organisation = repository.organisation
     importing.remove_old(bare_of(organisation).folder)
     forgotten = _forget(organisation, now)
     merging = Draft.objects.filter(agent__organisation=organisation).exclude(merged_tree="")
     prune = "--no-prune" if merging.exists() else f"--prune={KEPT.days}.days.ago"
     drafts_of(organisation).run("gc", "--quiet", prune)
     bare_of(organisation).run("gc", "--quiet", "--no-prune")
+    Repository.objects.filter(id=repository.id).update(packed_at=now)
     return forgotten
 
 

@@ -22,7 +22,7 @@ from core.decision import Code, refuse
 from orgchart.models import Organisation
 from orgchart.organisation_settings import merged, quota_of
 from workspace.git.bare_repository import BareRepository, Signature, create_bare, install
-from workspace.git.foreign_repository import environment_for, other_side
+from workspace.git.foreign_repository import environment_for, other_side, turn
 from workspace.git.running import GitFailed, run_git
 from workspace.homes import usage_of
 from workspace.tree import repository_folder
@@ -126,9 +126,10 @@ def _clone(folder: Path, source: str, organisation: Organisation) -> tuple[str, 
     ]
     try:
         folder.mkdir(mode=0o700)
-        done = run_git(
-            words, environment=environment_for(source), seconds=IMPORT_SECONDS, watch=watch
-        )
+        with turn():
+            done = run_git(
+                words, environment=environment_for(source), seconds=IMPORT_SECONDS, watch=watch
+            )
         watch()
         if done.returncode != 0:
             raise GitFailed("clone", done.returncode, done.stderr)  # noqa: TRY301  translated below

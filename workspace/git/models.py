@@ -28,12 +28,16 @@ class Repository(models.Model):
     """The bare repository of an organisation: created here, or imported from `source`.
 
     `pushed_back` is the commit of `main` that `source` has, where the product pushed it there.
+    After `push_attempts` in vain the next push is at `push_due_at`; null: at the next merge.
     """
 
     organisation = models.OneToOneField(Organisation, models.CASCADE, related_name="+")
     main = models.CharField(max_length=200)
     source = models.CharField(max_length=500, blank=True)
     pushed_back = models.CharField(max_length=COMMIT, blank=True)
+    push_attempts = models.PositiveSmallIntegerField(default=0, db_default=0)
+    push_due_at = models.DateTimeField(null=True, blank=True)
+    packed_at = models.DateTimeField(null=True, blank=True)
     created_at = models.DateTimeField()
 
     class Meta:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from datetime import datetime
+import random
+import time
+from datetime import datetime, timedelta
 
 import structlog
 from django.db import transaction
+from django.db.models import Exists, OuterRef, Q
 
 from core.actions import Action
 from core.actors import Actor, System
@@ -13,20 +16,35 @@ from core.database import hold_lock, needs_transaction
 from core.decision import Code, Denied, refuse
 from core.permissions import Deed, require_deed
 from ledger.services import record
-from orgchart.organisation_settings import merged
 from toolbox.scheduler import act_on_each
-from workspace.git.foreign_repository import environment_for, other_side
+from workspace.git.foreign_repository import environment_for, other_side, turn
 from workspace.git.importing import IMPORT_SECONDS
-from workspace.git.models import MoveKind, Repository
+from workspace.git.models import Branch, MoveKind, Repository
 from workspace.git.repositories import bare_of, branch_row, require_folder
 from workspace.git.running import GitFailed, run_git
 
 AFTER_MERGE = "after_merge"
+FIRST_SECONDS = 20.0
+"""What the first push of a merge may take; each after one in vain may take twice as long."""
+FIRST_WAIT, LONGEST_WAIT = 60.0, 3600.0
+LEFT_ALONE = 3
+"""Times as long as it took in vain, a repository gets no other push: others have theirs."""
+CLAIMED_FOR = timedelta(seconds=IMPORT_SECONDS + 60)
+"""After this time another process may push a repository that this one took."""
+BUDGET = 60.0
+"""Seconds after which a run leaves the rest to the next."""
 
 log = structlog.get_logger(__name__)
 
 
-def push_back(*, repository_id: int, reason: str, caller: Actor, now: datetime) -> str:
+def push_back(
+    *,
+    repository_id: int,
+    reason: str,
+    caller: Actor,
+    now: datetime,
+    seconds: float = IMPORT_SECONDS,
+) -> str:
     """Push the main branch to the repository's source, forward only; the commit that it has then.
 
     No transaction is open meanwhile (Spec: hands 30). Where the process ends in between, the next
@@ -51,10 +69,10 @@ def push_back(*, repository_id: int, reason: str, caller: Actor, now: datetime) 
         if main.commit == repository.pushed_back:
             return main.commit
         _record(repository, Action.REPOSITORY_PUSH_STARTED, main.commit, caller, reason, now)
-    _push(repository, main.commit)
+    _push(repository, main.commit, seconds)
     with transaction.atomic():
         before = Repository.objects.filter(id=repository_id, pushed_back=repository.pushed_back)
-        if before.update(pushed_back=main.commit):
+        if before.update(pushed_back=main.commit, push_attempts=0, push_due_at=None):
             _record(repository, Action.REPOSITORY_PUSHED_BACK, main.commit, caller, reason, now)
     return main.commit
 
@@ -73,15 +91,14 @@ def _record(
     )
 
 
-def _push(repository: Repository, commit: str) -> None:
+def _push(repository: Repository, commit: str, seconds: float) -> None:
     folder = bare_of(repository.organisation).folder
     words = [f"--git-dir={folder}", "push", "--porcelain", "--no-verify",
              f"--receive-pack={other_side(repository.source, 'receive-pack')}", "--",
              repository.source, f"{commit}:refs/heads/{repository.main}"]  # fmt: skip
     try:
-        done = run_git(
-            words, environment=environment_for(repository.source), seconds=IMPORT_SECONDS
-        )
+        with turn():
+            done = run_git(words, environment=environment_for(repository.source), seconds=seconds)
         if done.returncode != 0:
             raise GitFailed("push", done.returncode, done.stderr or done.stdout)  # noqa: TRY301
     except GitFailed as problem:
@@ -96,26 +113,66 @@ def _push(repository: Repository, commit: str) -> None:
 def push_back_due(now: datetime) -> int:
     """Push back what was merged where the organisation's setting says so; how many were pushed.
 
-    A repository that cannot be read or pushed keeps no other from it.
+    One after the other in no order, each claimed first. A repository that cannot be read, or whose
+    source is slow or takes nothing, delays its own pushes only: the next comes later and later.
     """
-    imported = Repository.objects.exclude(source="").select_related("organisation")
-    merged_into = imported.filter(moves__kind=MoveKind.MERGE).distinct()
-    return act_on_each(merged_into, lambda row: _push_back_if_due(row, now))
+    begun, pushed = time.monotonic(), 0
+
+    def by_now() -> datetime:
+        return now + timedelta(seconds=time.monotonic() - begun)
+
+    while (repository := _claim(by_now())) is not None:
+        pushed += act_on_each([repository], lambda row: _push_back_in_time(row, by_now()))
+        if time.monotonic() - begun > BUDGET:
+            break
+    return pushed
 
 
-def _push_back_if_due(repository: Repository, now: datetime) -> bool:
-    if merged(repository.organisation.settings)["repository_push"] != AFTER_MERGE:
-        return False
-    if repository.branches.filter(name=repository.main, commit=repository.pushed_back).exists():
-        return False
+def _claim(now: datetime) -> Repository | None:
+    """Take a repository whose main branch is to be pushed: no other process does meanwhile."""
+    ahead = Branch.objects.filter(repository=OuterRef("pk"), name=OuterRef("main")).exclude(
+        commit=OuterRef("pushed_back")
+    )
+    due = Repository.objects.filter(
+        Exists(ahead),
+        Q(push_due_at=None) | Q(push_due_at__lte=now),
+        organisation__settings__repository_push=AFTER_MERGE,
+        pk__in=Repository.objects.filter(moves__kind=MoveKind.MERGE).values("pk"),
+    ).exclude(source="")
+    with transaction.atomic():
+        rows = due.select_related("organisation").order_by("?")
+        row = rows.select_for_update(skip_locked=True, of=("self",)).first()
+        if row is not None:
+            row.push_attempts += 1
+            row.push_due_at = now + CLAIMED_FOR
+            row.save(update_fields=["push_attempts", "push_due_at"])
+    return row
+
+
+def _push_back_in_time(repository: Repository, now: datetime) -> bool:
     caller = System(name="git", organisation_id=repository.organisation_id)
+    earlier = repository.push_attempts - 1
+    seconds = min(float(IMPORT_SECONDS), FIRST_SECONDS * 2.0 ** min(earlier, 10))
+    begun = time.monotonic()
     try:
-        push_back(repository_id=repository.id, reason=AFTER_MERGE, caller=caller, now=now)
+        push_back(
+            repository_id=repository.id,
+            reason=AFTER_MERGE,
+            caller=caller,
+            now=now,
+            seconds=seconds,
+        )
     except (Denied, GitFailed) as problem:
         log.warning(
             "repository_not_pushed_back",
             organisation=repository.organisation.slug,
             problem=str(problem),
         )
-        return False
-    return True
+    else:
+        return True
+    took = time.monotonic() - begun
+    wait = min(LONGEST_WAIT, FIRST_WAIT * 2.0 ** min(earlier, 10))
+    wait = max(wait * random.uniform(0.5, 1.0), LEFT_ALONE * took)  # noqa: S311  spreads load
+    held = Repository.objects.filter(id=repository.id, push_due_at=repository.push_due_at)
+    held.update(push_due_at=now + timedelta(seconds=took + wait))
+    return False

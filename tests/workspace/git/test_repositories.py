@@ -3,6 +3,7 @@
 import os
 import shutil
 import time
+from datetime import timedelta
 from types import SimpleNamespace
 
 import pytest
@@ -18,7 +19,7 @@ from orgchart.models import Organisation
 from tests.company import load_company
 from tests.concurrency import at_once
 from tests.workspace.git.world import needs_walls, run_git
-from workspace.git import importing, pushing_back, repositories, running
+from workspace.git import foreign_repository, importing, pushing_back, repositories, running
 from workspace.git.bare_repository import BareRepository, Signature
 from workspace.git.garbage import collect_garbage
 from workspace.git.models import Branch, MoveKind, Repository
@@ -427,6 +428,93 @@ class TestARepositoryWhoseFolderIsGone:
         monkeypatch.setattr(importing, "remove_old", vanished)
         collect_garbage(now=timezone.now())
         assert len(tried) == 2
+
+    def test_is_packed_again_alone(self, next_one, nexus):
+        """Packing takes minutes of a large repository: once a day, whatever fails elsewhere."""
+        now = timezone.now()
+        collect_garbage(now=now)
+        packed = dict(Repository.objects.values_list("organisation", "packed_at"))
+        assert packed == {nexus.organisation.id: None, next_one.organisation_id: now}
+        later = now + timedelta(hours=1)
+        collect_garbage(now=later)
+        next_one.refresh_from_db()
+        assert next_one.packed_at == now
+        collect_garbage(now=now + timedelta(days=1))
+        next_one.refresh_from_db()
+        assert next_one.packed_at == now + timedelta(days=1)
+
+
+class TestASourceThatHangs:
+    """Its organisation's pushes wait, not those of others (Spec: hands 22)."""
+
+    @pytest.fixture
+    def pushes(self, nexus, other, monkeypatch):
+        """Who was pushed for how long; the first of two organisations' sources never answers."""
+        as_merge = SimpleNamespace(MERGE=MoveKind.IMPORT)
+        monkeypatch.setattr(pushing_back, "MoveKind", as_merge)
+        for company in (nexus, load_company("dev-team")):
+            organisation = company.organisation
+            organisation.settings |= {"repository": str(other), "repository_push": "after_merge"}
+            organisation.save()
+            caller = System(name="git", organisation_id=organisation.id)
+            ensure_repository(organisation=organisation, caller=caller, now=timezone.now())
+        Repository.objects.update(pushed_back="0" * 40)
+        asked = []
+
+        def hang(*, repository_id, seconds, **_):
+            row = Repository.objects.get(pk=repository_id)
+            asked.append((row.organisation.slug, seconds))
+            if row.organisation == nexus.organisation:
+                clock.time += seconds
+                raise GitFailed("push", None, b"no answer")
+            row.pushed_back = row.branches.get().commit
+            row.save()
+
+        class Clock:
+            time = 0.0
+
+            def monotonic(self):
+                return self.time
+
+        clock = Clock()
+        monkeypatch.setattr(pushing_back, "time", clock)
+        monkeypatch.setattr(pushing_back, "push_back", hang)
+        return asked
+
+    def test_gets_more_time_and_comes_later_and_later(self, pushes):
+        now, begun = timezone.now(), timezone.now()
+        for _ in range(6 * 60):
+            push_back_due(now=now)
+            now += timedelta(minutes=1)
+        times = [seconds for slug, seconds in pushes if slug == "nexus"]
+        assert times[:6] == [20, 40, 80, 160, 300, 300]
+        assert len(times) < 20
+        assert Repository.objects.get(organisation__slug="nexus").push_due_at > begun
+
+    def test_takes_no_turn_of_another(self, pushes):
+        """It is left alone for longer than it took, and the others are pushed at once."""
+        now = timezone.now()
+        push_back_due(now=now)
+        assert {slug for slug, _ in pushes} == {"nexus", "dev-team"}
+        pushes.clear()
+        Repository.objects.filter(organisation__slug="dev-team").update(
+            pushed_back="0" * 40, push_due_at=None
+        )
+        assert push_back_due(now=now + timedelta(seconds=45)) == 1
+        assert [slug for slug, _ in pushes] == ["dev-team"]
+
+    def test_is_claimed_by_one_worker(self, pushes):
+        claimed = {pushing_back._claim(timezone.now()).pk for _ in range(2)}
+        assert claimed == set(Repository.objects.values_list("pk", flat=True))
+        assert pushing_back._claim(timezone.now()) is None
+
+    def test_holds_few_threads_of_a_process(self, nexus, other):
+        """People's pages have four: a repository that never answers must not take them all."""
+        ensure_repositories(now=timezone.now())
+        with foreign_repository.turn(), foreign_repository.turn():
+            with pytest.raises(CommandError, match="others wait for their repositories"):
+                set_repository(other)
+        set_repository(other)
 
 
 @needs_walls
