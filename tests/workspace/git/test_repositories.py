@@ -511,9 +511,9 @@ class TestASourceThatHangs:
     def test_holds_few_threads_of_a_process(self, nexus, other):
         """People's pages have four: a repository that never answers must not take them all."""
         ensure_repositories(now=timezone.now())
-        with foreign_repository.turn(), foreign_repository.turn():
-            with pytest.raises(CommandError, match="others wait for their repositories"):
-                set_repository(other)
+        busy = pytest.raises(CommandError, match="others wait for their repositories")
+        with foreign_repository.turn(), foreign_repository.turn(), busy:
+            set_repository(other)
         set_repository(other)
 
 
