@@ -109,9 +109,10 @@ def ledger_status() -> str:
     What is not sealed could be deleted unseen. Strangers may ask: what is wrong says `verify`.
     """
     backlog = read_backlog(now=database_now())
-    if backlog and backlog.is_late:
-        return f"NOT SEALED for {backlog.seconds:.0f} s: see `manage.py ledger verify`"
-    return "sealed" if chain_end.is_whole() else "NOT WHOLE: see `manage.py ledger verify`"
+    problems = [f"NOT SEALED for {backlog.seconds:.0f} s"] if backlog and backlog.is_late else []
+    if not chain_end.is_whole():
+        problems.append("NOT WHOLE")
+    return f"{', '.join(problems)}: see `manage.py ledger verify`" if problems else "sealed"
 
 
 def may_read_metrics(request: HttpRequest) -> bool:

@@ -92,6 +92,11 @@ class TestReady:
         health.readiness.forget()
         said = client.get("/readyz").json()["ledger"]
         assert said == "NOT WHOLE: see `manage.py ledger verify`"
+        late = Backlog(seq=5, seconds=61.0, holder=None)
+        monkeypatch.setattr(health, "read_backlog", lambda now: late)
+        health.readiness.forget()
+        said = client.get("/readyz").json()["ledger"]
+        assert said == "NOT SEALED for 61 s, NOT WHOLE: see `manage.py ledger verify`"
 
     def test_is_unavailable_without_its_database(self, client, broker, monkeypatch):
         monkeypatch.setitem(health.QUICKLY, "port", "1")
