@@ -52,7 +52,7 @@ ESCALATION_MACHINE = Machine(
     initial=EscalationState.OPEN,
     steps={
         "answer": Step(UNSETTLED, EscalationState.ANSWERED, by="recipient or Board"),
-        "pass_on": Step(UNSETTLED, EscalationState.PASSED_ON, by="recipient"),
+        "pass_on": Step(UNSETTLED, EscalationState.PASSED_ON, by="recipient or schedule"),
         "time_out": Step((EscalationState.OPEN,), EscalationState.UNANSWERED, by="schedule"),
     },
 )

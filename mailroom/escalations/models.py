@@ -73,11 +73,17 @@ class Escalation(models.Model):
         return f"{self.sender} -> {self.recipient or 'board'}"
 
     @property
+    def origin(self) -> Escalation:
+        """The escalation in its sender's words: of a notice, the one that it is about."""
+        found = self
+        while found.follows is not None and found.mail.sender_id is None:
+            found = found.follows
+        return found
+
+    @property
     def own_mail_id(self) -> str:
-        """The mail of its sender: of a notice to the CEO, the escalation that it is about."""
-        if self.follows is not None and self.mail.sender_id is None:
-            return self.follows.mail_id
-        return self.mail_id
+        """The mail of its sender: of a notice, that of the escalation that it is about."""
+        return self.origin.mail_id
 
     @ESCALATION_MACHINE.step("answer", state)
     def answer(self, *, by: str, at: datetime) -> None:
@@ -86,7 +92,7 @@ class Escalation(models.Model):
 
     @ESCALATION_MACHINE.step("pass_on", state)
     def pass_on(self, *, by: str, at: datetime) -> None:
-        """Its recipient has escalated it further up."""
+        """Its recipient has escalated it further up, or its sender has another superior."""
         self.answered_by, self.answered_at = by, at
 
     @ESCALATION_MACHINE.step("time_out", state)

@@ -13,13 +13,14 @@ from ledger.services import record
 from mailroom import rules
 from mailroom.delivery import MailDraft, insert_mail
 from mailroom.escalations.threads import insert_in_thread, settle_thread
+from mailroom.escalations.waits import seconds_to_answer
 from mailroom.models import Escalation
 from mailroom.references import require_own
 from mailroom.refusals import as_rejection
 from mailroom.results import SentEscalation
 from mailroom.vocabulary import UNSETTLED
 from orgchart.policy.compiled import Agent
-from orgchart.policy.vocabulary import BOARD, ESCALATION
+from orgchart.policy.vocabulary import ESCALATION
 from toolbox.caller import Caller
 
 
@@ -89,9 +90,7 @@ def open_escalation(
     one that the caller received and that waits for its answer is passed on with it.
     """
     superior: Agent | None = caller.policy.agents.get(caller.agent.superior)
-    wait = caller.policy.settings[
-        "ceo_timeout" if superior and superior.superior == BOARD else "escalation_timeout"
-    ]
+    wait = seconds_to_answer(superior, caller.policy)
     passes_on = (
         earlier is not None
         and earlier.recipient_id == caller.agent.id

@@ -14,6 +14,7 @@ from core.language import gettext_noop
 from core.wording import Wording
 from ledger.services import record
 from mailroom.delivery import send_system_mail
+from mailroom.escalations.following import pass_on_to_superior, threads_astray
 from mailroom.escalations.threads import insert_in_thread, rows_of, save_step
 from mailroom.models import Escalation
 from mailroom.outgoing import outbox
@@ -31,21 +32,30 @@ BEFORE_THE_CEO = 3
 
 
 def sweep_due(now: datetime) -> int:
-    """Time out every open escalation that is due, tell the CEO of those that a superior left
-    unanswered, and send the Board the notices that had no channel before; returns how many.
+    """Let escalations follow their sender to another superior, time out every one that is due, tell
+    the CEO of those that a superior left unanswered, and send the Board the notices that had no
+    channel before; returns how many.
 
     Threads are taken by their first escalation, which every change of a thread locks.
     """
+    followed = sweep(threads_astray(), lambda first: _follow(first, now))
     timed_out: list[int] = []
     due = Escalation.objects.filter(state=EscalationState.OPEN, due_at__lte=now)
     threads = due.annotate(of=Coalesce("first_id", "id")).values("of")
     heads = Escalation.objects.filter(first=None, id__in=threads).order_by("id")
     sweep(heads, lambda first: timed_out.append(_time_out_thread(first, now)))
     return (
-        sum(timed_out)
+        followed
+        + sum(timed_out)
         + sweep(_left_behind(), lambda first: _notify_ceo_of_leaver(first, now))
         + _send_missing_notices(now)
     )
+
+
+def _follow(first: Escalation, now: datetime) -> None:
+    policy = current_policy(first.organisation_id)
+    if pass_on_to_superior(first, policy, now) is None:
+        _notify_board(first, first, policy, now)
 
 
 def _left_behind() -> QuerySet[Escalation]:
@@ -124,7 +134,7 @@ def _top_above(recipient: Agent | None, policy: Policy) -> Agent | None:
 
 def _notify_above(row: Escalation, first: Escalation, policy: Policy, now: datetime) -> None:
     top = _top_above(policy.by_id.get(row.recipient_id or 0), policy)
-    if top is None:
+    if top is None or top.id == row.sender_id:
         _notify_board(row, first, policy, now)
     else:
         _notify_ceo(row, first, top, policy, now)
@@ -193,7 +203,7 @@ def _notify_ceo(
 ) -> None:
     """Send the CEO a system mail about a thread, which waits for an answer as escalations do."""
     system = System(name="escalations", organisation_id=row.organisation_id)
-    sender = policy.by_id[row.sender_id]
+    sender, own = policy.by_id[row.sender_id], first.origin
     count = _unanswered(first).count()
     times = "once" if count == 1 else f"{count} times"
     mail_id = send_system_mail(
@@ -201,12 +211,12 @@ def _notify_ceo(
         recipient=top,
         subject=f"{sender.handle} has escalated {times} without an answer",
         body=(
-            f"{sender.handle} -> {row.recipient}: {one_line(first.mail.subject)}\n\n"
-            f"{as_lines(first.mail.body)}\n\n"
+            f"{sender.handle} -> {row.recipient}: {one_line(own.mail.subject)}\n\n"
+            f"{as_lines(own.mail.body)}\n\n"
             f"The last of them is {row.mail_id}. Answer this mail with reply_to, or with a "
             "contract that names its escalation_id (read_mail says it) in answers."
         ),
-        quotes=first.mail.writers,
+        quotes=own.mail.writers,
         reply_to=row.mail_id,
         now=now,
         system=system.name,
@@ -256,7 +266,7 @@ def _notify_board(row: Escalation, first: Escalation, policy: Policy, now: datet
         policy=policy,
         event=Action.ESCALATION_UNANSWERED,
         subject=Wording(UNANSWERED, {"organisation": policy.organisation}),
-        body=f"{first.mail.subject}\n\n{first.mail.body}",
+        body=f"{first.origin.mail.subject}\n\n{first.origin.mail.body}",
         data={
             "escalation": str(first.id),
             "mail": row.mail_id,

@@ -11,7 +11,8 @@ from ledger.models import Event
 from mailroom.escalations import answers
 from mailroom.escalations.timeouts import sweep_due
 from mailroom.models import Escalation, OutgoingNotice
-from orgchart.models import Agent
+from orgchart.leaders import replace_leader
+from orgchart.models import Agent, Group
 from tests.company import load_company
 from tests.mailroom.world import (
     NOW,
@@ -604,3 +605,80 @@ class TestOneThread:
         count = {1: "once", 2: "2 times"}[times]
         assert told.subject == f"backend_worker has escalated {count} without an answer"
         assert HELP["body"] in told.body
+
+
+class TestOfAnAgentThatMoved:
+    """A move loses no escalation: its sender's superior of now gets it (Spec: escalation 16)."""
+
+    @pytest.fixture
+    def moved(self, nexus):
+        made = [escalate(nexus), escalate(nexus, body="Now the other disk, too.")]
+        move_backend_away(nexus)
+        assert sweep_due(now=after(seconds=60)) == 1
+        return made
+
+    def test_waits_for_the_new_superior(self, nexus, moved):
+        assert [row(each).state for each in moved] == ["passed_on", "passed_on"]
+        told = mails(nexus, "it_two", sender="system")
+        found = Escalation.objects.filter(mail_id__in=[mail.id for mail in told]).order_by("id")
+        texts = zip(found, (HELP["body"], "Now the other disk, too."), strict=True)
+        assert all(text in each.mail.body for each, text in texts)
+        assert {(each.sender.handle, each.state) for each in found} == {("backend_worker", "open")}
+        assert {each.due_at for each in found} == {after(seconds=60 + WAIT)}
+        assert [each.own_mail_id for each in found] == [each["mail_id"] for each in moved]
+        assert found[1].first == found[0]
+        assert sweep_due(now=after(seconds=75)) == 0
+
+    def test_tells_the_sender_once(self, nexus, moved):
+        (told,) = mails(nexus, "backend_worker", sender="system")
+        assert (told.subject, told.reply_to_id) == (
+            "Your escalation waits for it_two now",
+            moved[0]["mail_id"],
+        )
+
+    def test_is_answered_by_the_new_superior_alone(self, nexus, moved):
+        told = mails(nexus, "it_two", sender="system")[0]
+        sent(nexus, "it_two", "backend_worker", after(seconds=90), reply_to=told.id, subject="Re")
+        states = Escalation.objects.exclude(mail__sender__handle="backend_worker")
+        assert set(states.values_list("state", flat=True)) == {"answered"}
+
+    def test_unanswered_again_tells_the_sender_and_then_the_ceo(self, nexus, moved):
+        late = after(seconds=60 + WAIT)
+        sweep_due(now=late)
+        escalate(nexus, at=late)
+        sweep_due(now=after(seconds=60 + 2 * WAIT))
+        (told,) = mails(nexus, "ceo", sender="system")
+        assert told.subject == "backend_worker has escalated 3 times without an answer"
+        assert f"it_two: {HELP['subject']}" in told.body
+        assert HELP["body"] in told.body
+
+    def test_follows_again_in_the_words_of_the_sender(self, nexus, moved):
+        chief = nexus.agent("it_manager")
+        Agent.objects.filter(handle="backend_worker").update(reports_to=chief)
+        configure(nexus)
+        assert sweep_due(now=after(seconds=90)) == 1
+        told = mails(nexus, "it_manager", sender="system")
+        assert {mail.body.splitlines()[0] for mail in told} == {
+            f"backend_worker has escalated: {HELP['subject']}"
+        }
+        waiting = Escalation.objects.filter(mail_id__in=[mail.id for mail in told])
+        assert {each.own_mail_id for each in waiting} == {each["mail_id"] for each in moved}
+
+    def test_stays_where_its_superior_is(self, nexus):
+        escalate(nexus)
+        escalate(nexus, "it_manager")
+        assert sweep_due(now=after(seconds=60)) == 0
+
+    def test_of_who_has_only_the_board_above_tells_the_board(self):
+        company = load_company("soloqueue")
+        made = escalate(company, "investment_analyst")
+        replace_leader(
+            group=Group.objects.get(slug="investment"),
+            leader=company.agent("investment_analyst"),
+            caller=company.system,
+            now=NOW,
+            reason="It leads better",
+        )
+        assert sweep_due(now=after(seconds=60)) == 1
+        assert row(made).board_waits_since == after(seconds=60)
+        assert sweep_due(now=after(seconds=75)) == 0
