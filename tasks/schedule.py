@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import datetime, timedelta
+from datetime import datetime
 from functools import partial
 
 from django.db.models import QuerySet
@@ -42,7 +42,7 @@ def release_overdue(now: datetime) -> int:
     Several runs at once are harmless: one of them takes each row. The claims of a paused agent
     stay (Spec: modes 28).
     """
-    _date_claims()
+    _date_claims(now)
     changeable = Task.objects.filter(version__lt=BIGGEST_VERSION)
     expired = changeable.filter(~is_paused("owner_id"), lease_due_at__lte=now)
     expired = expired.order_by("lease_due_at")
@@ -68,25 +68,28 @@ def undated_claims() -> QuerySet[Task]:
     return Task.objects.filter(UNDATED).order_by("organisation", "updated_at")
 
 
-def _date_claims() -> None:
-    """Date claims that began while the organisation's lease was 0, from their last update."""
+def _date_claims(now: datetime) -> None:
+    """Give claims that began while the organisation's lease was 0 a whole lease from now on.
+
+    Their owners had nothing to renew before (Spec: tasks 37).
+    """
     with_lease = Organisation.objects.filter(settings__has_key="task_lease").exclude(
         settings__contains={"task_lease": 0}
     )
     undated = Task.objects.filter(UNDATED).values("organisation_id")
-    act_on_each(with_lease.filter(id__in=undated), _date_claims_of)
+    act_on_each(with_lease.filter(id__in=undated), partial(_date_claims_of, now=now))
 
 
-def _date_claims_of(organisation: Organisation) -> int:
-    lease = current_policy(organisation.id).settings["task_lease"]
-    if not lease:
+def _date_claims_of(organisation: Organisation, *, now: datetime) -> int:
+    due = lease_due_at(current_policy(organisation.id), now)
+    if due is None:
         return 0
     claims = undated_claims().filter(organisation=organisation)
-    return sweep(claims, partial(_date_claim, lease=timedelta(seconds=lease)), batch=BATCH)
+    return sweep(claims, partial(_date_claim, due=due), batch=BATCH)
 
 
-def _date_claim(task: Task, *, lease: timedelta) -> None:
-    Task.objects.filter(id=task.id).update(lease_due_at=task.updated_at + lease)
+def _date_claim(task: Task, *, due: datetime) -> None:
+    Task.objects.filter(id=task.id).update(lease_due_at=due)
 
 
 def _release_expired(task: Task, *, now: datetime) -> None:

@@ -268,22 +268,24 @@ class TestLease:
         assert (task["owner"], task["version"]) == ("architect", 2)
         assert "leaseDueAt" not in task
 
-    def test_set_later_counts_for_claims_taken_before(self, team, make, update):
+    def test_set_later_gives_claims_taken_before_a_whole_lease(self, team, make, update):
+        """Their owners could not know that an update would be needed."""
         configure(team, task_lease=0)
         left, kept = make(), make()
         for task_id in (left, kept):
             update("architect", task_id, owner="architect", **STARTED)
-        update("architect", kept, at=NOW + LEASE, description="more")
         configure(team, task_lease=1800)
-        assert release_overdue(now=NOW + LEASE) == 1
+        assert release_overdue(now=NOW + 9 * LEASE) == 0
+        update("architect", kept, at=NOW + 9 * LEASE + LEASE / 2, description="more")
+        assert release_overdue(now=NOW + 10 * LEASE) == 1
         owners = dict(Task.objects.values_list("number", "owner__handle"))
         assert owners == {int(left): None, int(kept): "architect"}
-        assert Task.objects.get(number=kept).lease_due_at == NOW + 2 * LEASE
-        assert release_overdue(now=NOW + 2 * LEASE) == 1
+        assert release_overdue(now=NOW + 11 * LEASE) == 1
 
     def test_reaches_claims_without_a_due_time(self, make, update):
         update("architect", make(), owner="architect", **STARTED)
         Task.objects.update(lease_due_at=None)
+        assert release_overdue(now=NOW) == 0
         assert release_overdue(now=NOW + LEASE) == 1
 
     def test_of_0_gets_no_due_time(self, team, make, update):
