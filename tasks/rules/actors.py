@@ -112,6 +112,11 @@ class TaskActor:
             return True
         return self.handle in (other.handle, *other.managers)
 
+    def leads_id(self, agent_id: int) -> bool:
+        """Whether the actor is a task lead over the agent with this id."""
+        other = self.policy.by_id.get(agent_id)
+        return self.agent is None or (other is not None and self.leads(other))
+
     def may_force_for(self, other: Agent) -> bool:
         """Whether the actor may give an agent a task that requires another role.
 
@@ -125,7 +130,7 @@ class TaskActor:
         return isinstance(self.party, Board) or self.party.superior == BOARD
 
     def leads_open(self, required_role: str) -> bool:
-        """Whether the actor is a task lead over an unowned task: one that its people could do."""
+        """Whether the lead leads an unowned task of this role: one that its people could do."""
         if not self.is_lead:
             return False
         if isinstance(self.party, Board) or self._leads_all or not required_role:

@@ -130,7 +130,7 @@ def can_owner_take(actor: TaskActor, task: TaskRow, update: TaskUpdate) -> Decis
 
 
 def _fitting_owner_step(actor: TaskActor, task: TaskRow, update: TaskUpdate, new: Agent) -> str:
-    if actor.leads(new):
+    if actor.may_force_for(new) and may_force(actor, task):
         return "choose an owner that fits, or repeat with forceAssign"
     return "choose an owner that fits" if update.assigns else _owner_step(actor, task, new)
 
@@ -276,10 +276,24 @@ def _can_update_own(actor: TaskActor, task: TaskRow) -> Decision:
     )
 
 
+def may_force(actor: TaskActor, task: TaskRow) -> bool:
+    """Whether a lead may force this task at all: one that its people could do, or one of them owns.
+
+    No department takes the work of another by force (Spec: tasks 22).
+    """
+    return task.owner_id is not None or actor.leads_open(task.required_role)
+
+
 def leads_task(actor: TaskActor, task: TaskRow) -> bool:
-    """Whether the actor is a task lead over this task: its owner, or who completed it."""
+    """Whether the actor is a task lead over this task: its owner, or who completed it.
+
+    Over one without either, where its people could do it and nobody else has worked on it: what
+    another department began, and lost by a lease, is not the lead's (Spec: tasks 22).
+    """
     worker = task.worker_in(actor.policy)
-    return actor.leads_open(task.required_role) if worker is None else actor.leads(worker)
+    if worker is not None:
+        return actor.leads(worker)
+    return actor.leads_open(task.required_role) and all(map(actor.leads_id, task.workers))
 
 
 def owned_by_other(task: TaskRow, next_action: str) -> Deny:

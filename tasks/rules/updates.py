@@ -22,6 +22,7 @@ from tasks.rules.ownership import (
     can_set_owner,
     changes_owner,
     leads_task,
+    may_force,
     new_owner,
 )
 from tasks.rules.texts import unreadable_texts
@@ -83,7 +84,7 @@ def can_apply_to_version(actor: TaskActor, task: TaskRow, update: TaskUpdate) ->
 
 
 def can_force(actor: TaskActor, task: TaskRow, update: TaskUpdate) -> Decision:
-    """Only task leads use `forceAssign`, each for its own people (Spec: tasks 21)."""
+    """Only task leads use `forceAssign`, each for its own people and their tasks (tasks 21, 22)."""
     rule = "forceAssign (spec: tasks 21)"
     if not update.force:
         return YES
@@ -100,6 +101,14 @@ def can_force(actor: TaskActor, task: TaskRow, update: TaskUpdate) -> Decision:
             Code.FORCE_ASSIGN_DENIED,
             f"{actor.handle} can use forceAssign for its own workers only, not for {target.handle}",
             "assign one of your own workers",
+            rule=rule,
+        )
+    if not may_force(actor, task):
+        return deny(
+            Code.FORCE_ASSIGN_DENIED,
+            f"Task #{task.number} requires {task.required_role}, which neither {actor.handle} nor "
+            "one of its workers is: it is the work of others",
+            "assign a task that one of your own workers could do",
             rule=rule,
         )
     return YES

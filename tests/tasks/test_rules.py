@@ -141,7 +141,20 @@ class TestClaims:
             ("ceo", "FORCE_ASSIGN_DENIED"),
         ]:
             asked = {"owner": target}
-            assert update(lead, task(required_role="ceo"), force=True, **asked) == outcome
+            assert update(lead, task(required_role="it_manager"), force=True, **asked) == outcome
+
+    def test_a_manager_forces_no_work_of_another_department(self):
+        """Not at first, and not after a lease took it from who began it."""
+        lead = actor("it_manager", NEXUS)
+        for free in (task(), task("in_progress", workers=[5])):
+            theirs = replace(free, required_role="hr_manager")
+            asked = TaskUpdate(owner="backend_worker", force=True)
+            refused = can_update(lead, theirs, asked).decision
+            assert isinstance(refused, Deny)
+            assert refused.code is Code.FORCE_ASSIGN_DENIED
+            without = can_update(lead, theirs, replace(asked, force=False)).decision
+            assert isinstance(without, Deny)
+            assert "forceAssign" not in without.next_action
 
     def test_its_own_handle_fits_as_well_as_its_role(self):
         worker = NEXUS.agents["backend_worker_2"]
@@ -381,6 +394,13 @@ class TestApproval:
     def test_reaches_the_own_workers(self):
         theirs = task("in_progress", owner=NEXUS.agents["backend_worker_2"])
         assert code_of(can_approve(actor("it_manager", NEXUS), theirs)) == "NOT_YOURS"
+
+    @pytest.mark.parametrize(
+        ("workers", "outcome"), [([], "OK"), ([3], "OK"), ([5], "NOT_YOURS"), ([3, 5], "NOT_YOURS")]
+    )
+    def test_without_an_owner_is_of_who_leads_all_that_worked_on_it(self, workers, outcome):
+        free = task("in_progress", workers=workers)
+        assert code_of(can_approve(actor("it_manager", NEXUS), free)) == outcome
 
     @pytest.mark.parametrize("status", ["completed", "deleted"])
     def test_comes_too_late_for_what_has_ended(self, status):
