@@ -33,7 +33,7 @@ class DescribedAgent(TypedDict):
 
 @wire_result
 class OpenWorkResult(TypedDict):
-    """What a deactivated agent left open."""
+    """What a deactivated agent left open; HR's agent gets the ids of what it may read."""
 
     contracts_assigned: list[str]
     contracts_issued: list[str]

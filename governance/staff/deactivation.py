@@ -29,16 +29,18 @@ def deactivate_agent(
 ) -> DeactivatedAgent:
     """Deactivate an agent that an org_change contract of the CEO names.
 
-    Raises Denied: AUTHORISATION_REQUIRED, VERSION_MISMATCH, NOT_FOUND, LEVEL_DENIED for itself,
-    the top agent or one above, INVALID_TRANSITION for one that is deactivated already,
-    INVALID_PARAMS for a broken invariant.
+    `holds` names what the caller may read; the superior is told of all. Raises Denied:
+    AUTHORISATION_REQUIRED, VERSION_MISMATCH, NOT_FOUND, LEVEL_DENIED for itself, the top agent or
+    one above, INVALID_TRANSITION for one that is deactivated already, INVALID_PARAMS for a broken
+    invariant.
     """
     with transaction.atomic():
         contract = org_changes.use_change(caller, OrgAct.DEACTIVATE, agent, now)
         org_changes.require_policy(caller.policy, expected_version)
         target = org_changes.find_agent(caller, agent)
         caller.require(rules.can_manage(caller.agent, target, caller.policy))
-        return _deactivate(caller, caller.policy, target, reason, now, contract=contract)
+        done = _deactivate(caller, caller.policy, target, reason, now, contract=contract)
+        return {**done, "holds": open_work.seen_by(caller, done["holds"])}
 
 
 def deactivate_by_person(

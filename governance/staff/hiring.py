@@ -9,6 +9,7 @@ from datetime import datetime
 from django.db import transaction
 
 from contracts.approvals.authorisations import use_change
+from contracts.models import Contract
 from contracts.vocabulary import OrgAct
 from core.actions import Action
 from core.decision import Code, refuse
@@ -16,6 +17,7 @@ from governance.results import DescribedAgent, HiredAgent
 from governance.staff import org_changes, rules
 from governance.staff.new_kinds import insert_role, role_of_new_kind
 from governance.staff.org_files import write_job_file_soon
+from mailroom.delivery import send_system_mail
 from orgchart import catalogue
 from orgchart.models import Agent as AgentRow
 from orgchart.models import Organisation, Role
@@ -97,12 +99,34 @@ def hire_agent(
             version=version,
             now=now,
         )
-    hired = change.after.agents[hire.handle]
+        hired = change.after.agents[hire.handle]
+        _tell_issuer(caller, hired, contract, now)
     return {
         "agent": hired.handle,
         "address": hired.address,
         "policy_version": change.after.version,
     }
+
+
+def _tell_issuer(caller: Caller, hired: Agent, contract: str, now: datetime) -> None:
+    """Tell who ordered the hiring what came of it: its line may leave role and superior open.
+
+    Names alone, and no words of HR (Spec: contracts 51).
+    """
+    issuer_id = Contract.objects.values_list("issuer_id", flat=True).get(id=contract)
+    issuer = caller.policy.by_id.get(issuer_id or 0)
+    if issuer is None or not issuer.active:
+        return
+    send_system_mail(
+        organisation_id=caller.organisation_id,
+        recipient=issuer,
+        subject=f"{hired.handle} was hired as {hired.role}",
+        body=f"{caller.handle} hired {hired.handle} as {hired.role} under {contract}. It reports "
+        f"to {hired.superior}. To change that, issue another contract.",
+        quotes=[],
+        now=now,
+        contract_ref=contract,
+    )
 
 
 def describe_agent(

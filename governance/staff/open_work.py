@@ -6,7 +6,10 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from contracts.models import Contract
 from contracts.reassignment import reassign_contracts
+from contracts.rules import can_see
+from contracts.store import contract_facts
 from core.actors import Actor
 from core.database import needs_transaction
 from core.decision import Allow
@@ -20,6 +23,7 @@ from orgchart.policy.vocabulary import BOARD
 from orgchart.policy_cache import current_policy
 from orgchart.staffing import Departure
 from tasks.models import Task
+from tasks.rules.visibility import readership_of
 from tasks.vocabulary import UNFINISHED
 from toolbox.caller import Caller
 from toolbox.modes import close_modes_of_people
@@ -88,6 +92,27 @@ def reassign_work(
             now=now,
         )
     return held
+
+
+def seen_by(who: Caller, held: OpenWorkResult) -> OpenWorkResult:
+    """What an agent may know of another's open work: the contracts and tasks that it may read."""
+    policy, reads = who.policy, readership_of(who.policy, who.agent)
+    rows = Contract.objects.filter(id__in=[*held["contracts_assigned"], *held["contracts_issued"]])
+    contracts = {
+        row.id
+        for row in rows
+        if isinstance(can_see(contract_facts(row, policy), who.agent, policy), Allow)
+    }
+    tasks = Task.objects.filter(organisation_id=who.organisation_id, number__in=held["tasks"])
+    writers = {
+        str(number): writer for number, writer in tasks.values_list("number", "subject_writer")
+    }
+    return {
+        **held,
+        "contracts_assigned": [one for one in held["contracts_assigned"] if one in contracts],
+        "contracts_issued": [one for one in held["contracts_issued"] if one in contracts],
+        "tasks": [one for one in held["tasks"] if reads.covers(writers.get(one))],
+    }
 
 
 def reassign_on_leaving(departure: Departure) -> dict[str, Any]:

@@ -26,6 +26,7 @@ from mailroom.services import send_mail
 from orgchart.compiling import compile_policy
 from orgchart.models import Agent, ContactRule, Group, Organisation, Role
 from orgchart.packs import diff_pack, load_pack
+from tasks.models import Task
 from tests.documents.world import NOW, caller_of, found
 from tests.governance.world import authorise
 from tests.oracle import contracts as oracle
@@ -325,6 +326,15 @@ class TestCreateAgent:
         assert policy.agents["backend_two"].active
         assert Agent.objects.get(handle="backend_two").job_description == "Keeps the files."
 
+    def test_tells_who_ordered_it_what_the_line_left_open(self, nexus):
+        """Spec: contracts 51."""
+        authorise(nexus, "hire recruiter")
+        done(nexus, "create_agent_jd", **{**NEW, "handle": "recruiter", "title": "MARK"})
+        told = Mail.objects.get(to_agent="ceo", from_agent="system")
+        assert told.subject == "recruiter was hired as backend_worker"
+        assert "reports to it_manager" in told.body
+        assert "MARK" not in told.body
+
     def test_hires_the_first_of_a_role_below_the_only_possible_superior(self, nexus):
         authorise(nexus, "hire clerk")
         done(nexus, "create_agent_jd", **{**NEW, "handle": "clerk", "role": "hr_worker"})
@@ -446,10 +456,12 @@ class TestDeactivate:
         )  # fmt: skip
         answer = done(nexus, "deactivate_agent", agent="backend_worker", reason="done here")
         assert answer["handed_to"] == "it_manager"
-        assert answer["holds"] == {
+        held = {
             "contracts_assigned": [theirs["contract_id"]], "contracts_issued": [], "tasks": [],
             "unread_mails": 2, "reports": [],
         }  # fmt: skip
+        assert Event.objects.get(action="agent.deactivated").details["holds"] == held
+        assert answer["holds"] == {**held, "contracts_assigned": []}
         told = Mail.objects.filter(to_agent="it_manager", from_agent="system")
         notice = told.get(subject="backend_worker was deactivated")
         assert theirs["contract_id"] in notice.body
@@ -476,10 +488,29 @@ class TestDeactivate:
             tool="create_contract", now=NOW,
         )  # fmt: skip
         answer = done(nexus, "deactivate_agent", agent="it_manager", reason="reorganised")
-        assert answer["holds"]["contracts_issued"] == [issued["contract_id"]]
+        held = Event.objects.get(action="agent.deactivated").details["holds"]
+        assert held["contracts_issued"] == [issued["contract_id"]]
+        assert answer["holds"]["contracts_issued"] == []
         workers = ["backend_worker", "devops_worker", "frontend_worker", "qa_worker"]
         assert answer["holds"]["reports"] == workers
         assert Contract.objects.get(id=issued["contract_id"]).issuer.handle == "ceo"
+
+    def test_answers_hr_what_it_may_read_alone(self, nexus, contract):
+        """Ids of other agents' work are theirs (Spec: tasks 34, contracts 39)."""
+        writers = {"it_manager": "not HR's", "hr_manager": "of the creator"}
+        by = {
+            handle: door.call(caller_of(nexus, handle), "task_create", {"subject": text}, now=NOW)
+            for handle, text in writers.items()
+        }
+        ids = {handle: made.body["result"]["id"] for handle, made in by.items()}
+        ContactRule.objects.filter(sender__name="it_manager", recipient__name="hr_manager").delete()
+        rows = Task.objects.filter(organisation=nexus)
+        rows.update(owner=Agent.objects.get(handle="backend_worker"), claimed_at=NOW)
+        Organisation.objects.filter(id=nexus.id).update(policy_version=F("policy_version") + 1)
+        answer = done(nexus, "deactivate_agent", agent="backend_worker", reason="over")
+        assert answer["holds"]["tasks"] == [ids["hr_manager"]]
+        held = Event.objects.get(action="agent.deactivated").details["holds"]
+        assert held["tasks"] == sorted(ids.values())
 
     def test_ends_what_the_agent_can_do(self, nexus, contract):
         done(nexus, "deactivate_agent", agent="backend_worker", reason="over")
