@@ -115,7 +115,7 @@ class TaskActor:
     def leads_id(self, agent_id: int) -> bool:
         """Whether the actor is a task lead over the agent with this id."""
         other = self.policy.by_id.get(agent_id)
-        return self.agent is None or (other is not None and self.leads(other))
+        return isinstance(self.party, Board) or (other is not None and self.leads(other))
 
     def may_force_for(self, other: Agent) -> bool:
         """Whether the actor may give an agent a task that requires another role.
