@@ -13,7 +13,7 @@ from orgchart.packs.placing import place_agents
 from orgchart.packs.problems import Notes
 from orgchart.packs.schema import validated
 from orgchart.packs.source import PackDocument, Place, read_document
-from orgchart.packs.values import Known
+from orgchart.packs.values import Known, problem_of_name
 from orgchart.policy.compiled import Group
 from orgchart.policy.violation import Subject
 
@@ -44,7 +44,10 @@ def read_pack(directory: Path, organisation: str = "") -> Reading:
         return reading
     notes = reading.notes
     top, roles, protocol = layout.top(notes), layout.roles(notes), layout.protocol(notes)
-    agents, groups = _documents(layout.agents, notes), _documents(layout.groups, notes)
+    agents = _documents(layout.agents, notes)
+    groups = _documents(layout.groups, notes, may_say_nothing=bool(layout.organisation))
+    if layout.organisation and not layout.groups:
+        groups = _groups_of(agents)
     if top is None or roles is None or protocol is None:
         return reading
     reading.top = top
@@ -99,9 +102,23 @@ def _read_forms(
     )
 
 
-def _documents(paths: Iterable[Path], notes: Notes) -> dict[str, PackDocument]:
-    found = {path.stem: read_document(path, notes) for path in paths}
+def _documents(
+    paths: Iterable[Path], notes: Notes, *, may_say_nothing: bool = False
+) -> dict[str, PackDocument]:
+    found = {
+        path.stem: read_document(path, notes, may_say_nothing=may_say_nothing) for path in paths
+    }
     return {stem: document for stem, document in found.items() if document}
+
+
+def _groups_of(agents: Mapping[str, PackDocument]) -> dict[str, PackDocument]:
+    """The groups that agents name, each at the first that does: no folder `groups/` says more."""
+    found: dict[str, PackDocument] = {}
+    for agent in agents.values():
+        name = agent.data.get("group")
+        if isinstance(name, str) and not problem_of_name(name, "group"):
+            found.setdefault(name, PackDocument(agent.file, {}, {(): agent.line("group")}))
+    return found
 
 
 def _group(slug: str, file: PackDocument, known: Known, notes: Notes) -> Group | None:

@@ -61,14 +61,22 @@ class PackDocument:
         return list(below) if isinstance(below, dict) else []
 
 
-def read_document(path: Path, notes: Notes) -> PackDocument | None:
+def read_document(
+    path: Path, notes: Notes, *, may_say_nothing: bool = False
+) -> PackDocument | None:
     """The mapping that a pack file holds, or None with the reason noted."""
     text = _text_of(path, notes)
+    if text is not None and may_say_nothing and _says_nothing(text):
+        return PackDocument(str(path), {})
     node = None if text is None else mapping_of(text, str(path), notes)
     if node is None:
         return None
     lines: dict[Place, int] = {(): _line(node)}
     return PackDocument(str(path), _mapping(node, (), str(path), lines, notes), lines)
+
+
+def _says_nothing(text: str) -> bool:
+    return all(line.partition("#")[0].strip() in ("", "---") for line in text.splitlines())
 
 
 def mapping_of(text: str, file: str, notes: Notes) -> MappingNode | None:

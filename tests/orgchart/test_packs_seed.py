@@ -157,6 +157,39 @@ class TestWhatIsLeftOut:
         assert (file, line) == ("agents/coding_leader.yaml", 2)
         assert "there is no group 'coding'" in said
 
+    def test_without_any_file_of_a_group_they_are_those_that_the_agents_name(self, tmp_path):
+        agents = {name: text for name, text in PRINTED.items() if name.startswith("agents/")}
+        folder = written(tmp_path / "solo", agents)
+        assert wrong(folder) == []
+        groups = policy_of(sound_pack(folder)).groups
+        assert {slug: group.name for slug, group in groups.items()} == {
+            "coding": "Coding",
+            "investment": "Investment",
+        }
+
+    @pytest.mark.parametrize(
+        ("name", "message"),
+        [("Invest ment", "'Invest ment' is no name of a group"), ("''", "is no name of a group")],
+    )
+    def test_what_the_agents_name_must_be_a_name(self, tmp_path, name, message):
+        folder = written(tmp_path / "solo", {"agents/a.yaml": LEADER.replace("investment", name)})
+        assert wrong(folder) != []
+
+    def test_a_mistyped_group_has_no_leader(self, tmp_path):
+        agents = {
+            "agents/investment_leader.yaml": LEADER,
+            "agents/investment_analyst.yaml": ANALYST.replace('"investment"', '"investmnet"'),
+        }
+        [(file, _, said)] = wrong(written(tmp_path / "solo", agents))
+        assert file == "agents/investment_analyst.yaml"
+        assert "reports_to is missing" in said
+
+    @pytest.mark.parametrize("text", ["", "# 投资部\n", "---\n"])
+    def test_a_file_of_a_group_may_say_nothing(self, tmp_path, text):
+        folder = written(tmp_path / "solo", PRINTED | {"groups/coding.yaml": text})
+        assert wrong(folder) == []
+        assert policy_of(sound_pack(folder)).groups["coding"].name == "Coding"
+
     def test_a_pack_with_its_own_name_takes_no_other(self, tmp_path):
         problems(tmp_path)
         assert "leave out --organisation" in wrong(tmp_path, organisation="other")[0][2]
