@@ -17,6 +17,7 @@ from tests.contracts import world as contracts
 from tests.oracle import tools as oracle
 from tests.oracle.org import AGENTS
 from toolbox.authentication import get_or_create_standing_session
+from toolbox.faces.exports import listing
 from toolbox.models import IdempotencyRecord, RateBucket, Session
 from toolbox.modes import close_mode, open_mode
 from toolbox.registry import REGISTRY
@@ -231,6 +232,24 @@ class TestKeys:
         assert answers == {401}
         (event,) = Event.objects.filter(decision="deny")  # one in a while: no flood of the ledger
         assert (event.actor, event.code) == ("agent:qa_worker", "UNAUTHENTICATED")
+
+
+class TestWhatBindsATool:
+    def listed(self, pack, who):
+        return {
+            tool["name"]: tool["source"] for tool in listing(load_company(pack).caller(who).holder)
+        }
+
+    def test_is_a_skill_where_only_the_list_of_skills_brings_it(self, db):
+        found = self.listed("soloqueue", "investment_analyst")
+        assert (found["web_search"], found["escalate"]) == ("skill", "role")
+        assert "web_search" not in self.listed("soloqueue", "investment_trader")
+
+    def test_is_the_role_where_the_role_has_it(self, db):
+        assert self.listed("nexus", "research_worker")["web_search"] == "role"
+
+    def test_is_the_role_for_an_office_too(self, db):
+        assert self.listed("constitution", "planner")["case_submit"] == "role"
 
 
 class TestIdempotency:
