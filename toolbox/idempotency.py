@@ -124,7 +124,7 @@ def begin(
             "read what it changed; do not repeat it under another key",
             rule="idempotency key",
         )
-    return KeptAnswer(record.status or 200, record.answer)
+    return KeptAnswer(record.status or 200, from_json(record.answer))
 
 
 def keep(
@@ -140,7 +140,7 @@ def keep(
     is_kept = len(content) <= largest_of(caller.tool) and charge_answer(
         caller=caller, size=len(content), now=now
     )
-    answer = from_json(content) if is_kept else None
+    answer = content.decode() if is_kept else None
     IdempotencyRecord.objects.filter(agent_id=caller.agent.id, key=key).update(
         status=status, answer=answer
     )

@@ -93,7 +93,7 @@ class IdempotencyRecord(models.Model):
     key = models.CharField(max_length=255)
     request_digest = models.BinaryField(max_length=32)
     status = models.PositiveSmallIntegerField(null=True)
-    answer = models.JSONField(null=True)
+    answer = models.TextField(null=True)  # noqa: DJ001  # JSON; jsonb would reorder its names
     due_at = models.DateTimeField(db_index=True)
 
     class Meta:

@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
 import psycopg
-from pydantic_core import to_json
+from pydantic_core import from_json, to_json
 
 from proofs.faults.installation import Installation
 from proofs.faults.load import Call
@@ -191,7 +191,10 @@ def _answers(database: psycopg.Connection, calls: Iterable[Call], unrecorded: in
     """
     refused = 0
     query = "SELECT key, status, answer FROM toolbox_idempotencyrecord"
-    kept = {key: (status, answer) for key, status, answer in database.execute(query)}
+    kept = {
+        key: (status, None if answer is None else from_json(answer))
+        for key, status, answer in database.execute(query)
+    }
     for call in calls:
         if call.key not in kept and call.status != 200:
             refused += 1

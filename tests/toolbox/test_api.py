@@ -261,6 +261,19 @@ class TestIdempotency:
         assert first.body == again.body
         assert Mail.objects.count() == 1
 
+    @pytest.mark.parametrize("to", ["it_manager", "ceo"])
+    def test_gives_it_again_to_the_letter(self, nexus, to):
+        mail = {**MAIL, "to": to}
+        texts = {
+            json.dumps(nexus.call("backend_worker", "send_mail", self.KEY, **mail).body)
+            for _ in range(2)
+        }
+        texts |= {
+            json.dumps(nexus.post("/api/v1/sessions", {}, "qa_worker", self.KEY).body)
+            for _ in range(2)
+        }
+        assert len(texts) == 2
+
     def test_is_a_mismatch_with_another_body_or_tool(self, nexus):
         nexus.call("backend_worker", "send_mail", self.KEY, **MAIL)
         other = nexus.call("backend_worker", "send_mail", self.KEY, **{**MAIL, "body": "No."})
