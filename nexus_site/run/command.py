@@ -4,13 +4,27 @@ import os
 import signal
 import sys
 from collections.abc import Sequence
+from importlib.util import find_spec
 from pathlib import Path
+
+from nexus_site.run.env import PYTHON
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 VAR_IS_OURS = (
     "What changes needs a disk with room, and must belong to the user that runs this: "
     "make it so, or name another folder in NEXUS_VAR"
 )
+
+NO_ENVIRONMENT = "This Python has no Django, and there is no .venv yet: run `make env` first"
+
+
+def use_environment() -> None:
+    """Go on under the Python of `make env`, where this one has no Django (Spec: wire 44)."""
+    if find_spec("django") is not None:
+        return
+    if not PYTHON.exists():
+        sys.exit(NO_ENVIRONMENT)
+    os.execv(PYTHON, [str(PYTHON), *sys.argv])
 
 
 def folder_of_changes() -> Path:
