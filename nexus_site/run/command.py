@@ -24,7 +24,7 @@ def use_environment() -> None:
         return
     if not PYTHON.exists():
         sys.exit(NO_ENVIRONMENT)
-    os.execv(PYTHON, [str(PYTHON), *sys.argv])
+    os.execv(PYTHON, [str(PYTHON), *sys.argv])  # noqa: S606  the words that were given to us
 
 
 def folder_of_changes() -> Path:
