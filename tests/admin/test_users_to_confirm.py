@@ -34,6 +34,7 @@ from tests.admin.forms import filled
 from tests.admin.places import act_page, change_page, list_page
 from tests.company import load_company
 from tests.concurrency import at_once
+from tests.decisions import denied
 from tests.people import join
 from tests.rows import newest_event
 
@@ -558,7 +559,7 @@ class TestTheBoardsOfOrganisations:
         for name, seen in (("bob", 0), ("cyd", 0), ("dan", 1)):
             rows = PendingChange.objects.seen_by(signed_in_as(name).organisations)
             assert rows.count() == seen, name
-        with pytest.raises(Denied):
+        with denied("NOT_YOURS"):
             self.confirmed(row, "bob")
         self.confirmed(row, dan.username)
 

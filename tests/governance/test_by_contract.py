@@ -21,6 +21,7 @@ from orgchart.second_person.edits import apply_edit, saving
 from orgchart.services import SecondPersonNeeded, allow_by_contract
 from tests.admin.forms import confirm, preview
 from tests.company import Company, load_company
+from tests.decisions import denied
 from tests.documents.world import NOW, caller_of
 from tests.governance.world import authorise
 from tests.rows import make_once
@@ -110,7 +111,7 @@ class TestANamedContract:
             (hire, "hire recruiter"),
         ],
     )
-    def test_lets_the_change_it_names_take_effect_once(self, nexus, hr, edit, line):
+    def test_lets_the_change_it_names_take_effect(self, nexus, hr, edit, line):
         with pytest.raises(SecondPersonNeeded):
             change(nexus, edit(nexus), hr)
         contract = authorise(nexus.organisation, line)
@@ -121,10 +122,16 @@ class TestANamedContract:
             0
         ]
         assert (event.actor, event.details["contract"]) == ("human:hanna", contract)
-        row = nexus.agent("qa_worker")
-        row.skills = ["web_search"]
-        with pytest.raises(Denied):
-            change(nexus, saving(row), hr, contract)
+
+    def test_is_used_up_by_the_change_it_names(self, nexus, hr):
+        contract = authorise(nexus.organisation, PROMOTION)
+        change(nexus, promote(nexus), hr, contract)
+        back = nexus.agent("kim")
+        back.role = Role.objects.get(organisation=nexus.organisation, name="hr_worker")
+        back.reports_to = nexus.agent("hr_manager")
+        change(nexus, saving(back), nexus.system)
+        with denied("AUTHORISATION_REQUIRED"):
+            change(nexus, promote(nexus), hr, contract)
 
     def test_is_not_used_up_by_a_preview(self, nexus, hr):
         contract = authorise(nexus.organisation, "hire recruiter")
@@ -237,7 +244,7 @@ class TestANamedContract:
         """The line is used in the transaction of the change."""
         contract = authorise(nexus.organisation, PROMOTION)
         edit = promote(nexus, skills=["juggling"])  # its second line is missing
-        with pytest.raises(Denied):
+        with denied("AUTHORISATION_REQUIRED"):
             change(nexus, edit, hr, contract)
         assert OrgChangeLine.objects.get(contract_id=contract).used_at is None
 

@@ -27,6 +27,7 @@ from orgchart.compiling import compile_policy
 from orgchart.models import Agent, ContactRule, Group, Organisation, Role
 from orgchart.packs import diff_pack, load_pack
 from tasks.models import Task
+from tests.decisions import denied
 from tests.documents.world import NOW, caller_of, found
 from tests.governance.world import authorise
 from tests.oracle import contracts as oracle
@@ -214,7 +215,7 @@ class TestAuthorisation:
         hire = {**NEW, "handle": "it_two", "role": "it_manager", "reports_to": "ceo"}
         done(nexus, "create_agent_jd", **hire)
         done(nexus, "update_org_chart", changes=below, reason="r")
-        with pytest.raises(Denied):
+        with denied("INVALID_PARAMS"):
             authorise(nexus, "hire clerk hr_worker", "move qa_worker reports_to=nobody")
 
     def test_to_repair_deactivates_no_manager(self, nexus):

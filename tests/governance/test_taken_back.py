@@ -3,7 +3,6 @@
 import pytest
 from django.utils import timezone
 
-from core.decision import Denied
 from documents.memory import services
 from documents.models import Memory
 from governance.models import Intervention
@@ -13,6 +12,7 @@ from tasks.by_people import move_by_person
 from tasks.models import Task
 from tasks.vocabulary import Status
 from tests.company import load_company
+from tests.decisions import denied
 
 pytestmark = pytest.mark.django_db
 
@@ -37,7 +37,7 @@ class TestAKey:
 
     def test_is_not_revoked_without_a_reason(self, company):
         key = company.key("backend_worker")
-        with pytest.raises(Denied):
+        with denied("INVALID_PARAMS"):
             self.revoke(company, key[:12], reason=" ")
         assert company.call("backend_worker", "current_time").status == 200
         assert not Intervention.objects.exists()
@@ -61,7 +61,7 @@ class TestATaskOfNobody:
         assert not Intervention.objects.exists()
 
     def test_is_deleted_with_a_reason_only(self, company):
-        with pytest.raises(Denied):
+        with denied("INVALID_PARAMS"):
             self.move(company, Status.DELETED)
         assert Task.objects.get().status == Status.PENDING
         self.move(company, Status.DELETED, "Made twice.")
@@ -83,11 +83,11 @@ class TestAMemory:
     def test_is_replaced_once_with_a_reason(self, company, entry, action):
         more = {"text": "It is on Monday."} if action == "correct_memory" else {}
         more |= {"memory_id": entry.id, "person": company.person("Board"), "now": timezone.now()}
-        with pytest.raises(Denied):
+        with denied("INVALID_PARAMS"):
             getattr(services, action)(reason=" ", **more)
         assert not Intervention.objects.exists()
         getattr(services, action)(reason="Wrong day.", **more)
-        with pytest.raises(Denied):
+        with denied("INVALID_TRANSITION"):
             getattr(services, action)(reason="Wrong day.", **more)
         row = Intervention.objects.get()
         assert (row.action_taken, row.subject) == (action, f"memory:{entry.id}")

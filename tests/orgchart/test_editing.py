@@ -13,6 +13,7 @@ from orgchart.second_person.edits import apply_edit, saving
 from orgchart.services import set_settings
 from tests.company import load_company
 from tests.concurrency import is_waiting_for_a_lock
+from tests.decisions import denied
 from tests.patience import wait_until
 from tests.rows import newest_event
 
@@ -145,7 +146,7 @@ class TestDeleteRow:
 
     def test_never_deletes_agents_or_organisations(self, company, edit):
         for row in (company.agent("qa_worker"), company.organisation):
-            with pytest.raises(Denied):
+            with denied("INVALID_PARAMS"):
                 edit(delete_row, row)
 
 

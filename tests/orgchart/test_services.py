@@ -13,6 +13,7 @@ from orgchart.policy import invariants
 from orgchart.policy_cache import current_policy
 from orgchart.services import change_policy, set_settings
 from tests.concurrency import at_once
+from tests.decisions import denied
 from tests.orgchart.world import NOW, load, person, write_pack
 
 pytestmark = pytest.mark.django_db
@@ -91,7 +92,7 @@ class TestChangingThePolicy:
 
     def test_takes_the_version_it_was_looked_at(self, acme):
         assert change(acme, expected_version=1).after.version == 2
-        with pytest.raises(Denied):
+        with denied("VERSION_MISMATCH"):
             change(acme, retitle("Newer"), expected_version=1)
         assert current_policy(acme.id).roles["boss"].title == "New"
 

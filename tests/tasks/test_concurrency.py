@@ -13,6 +13,7 @@ from tasks.schedule import release_overdue
 from tasks.store import read_task
 from tasks.vocabulary import Status
 from tests.concurrency import at_once
+from tests.decisions import denied
 from tests.tasks.crowd import callers_of, claim, each, made, make_crowd, round_of_claims
 from tests.tasks.world import NOW
 
@@ -104,7 +105,7 @@ class TestNumbers:
         assert numbers == list(range(1, 5 * len(few) + 1))
 
     def test_of_a_creation_that_fails_are_not_lost(self, callers):
-        with pytest.raises(Denied):
+        with denied("NOT_FOUND"):
             made(callers[0], blocked_by=["77"])
         assert made(callers[0]) == "1"
 

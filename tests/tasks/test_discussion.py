@@ -13,6 +13,7 @@ from tasks.rules.values import TaskUpdate
 from tasks.schedule import release_overdue
 from tasks.vocabulary import Status
 from tests.company import load_company
+from tests.decisions import denied
 from tests.tasks.world import NOW, Http, caller_of, configure, dev_team, permit
 
 
@@ -111,7 +112,7 @@ class TestApproval:
         self.approve(who("team-lead"), task_id)
         self.approve(who("team-lead"), task_id, approve=False, comment="not yet")
         assert Comment.objects.get().body == "not yet"
-        with pytest.raises(Denied):
+        with denied("APPROVAL_REQUIRED"):
             update("devops-leader", status=Status.COMPLETED)
 
     def test_is_for_the_work_as_it_was_seen(self, who, task_id, update, begun):

@@ -15,6 +15,7 @@ from tasks.models import Task
 from tasks.rules.values import TaskUpdate
 from tasks.vocabulary import Status
 from tests.company import load_company
+from tests.decisions import denied
 from tests.tasks.world import NOW, Http, caller_of, configure, permit
 
 BLANK = ["", " ", "\t\n", "\u2003", "\u200b \u200b", "\u3164\u115f", "\u2800", "\ufe0f"]
@@ -172,7 +173,7 @@ class TestTheOwnerThatATaskHas:
     def test_is_not_named_by_a_stranger(self, make, update):
         held = make(required_role="backend-leader")
         update("backend-leader", held, owner="backend-leader", status=Status.IN_PROGRESS)
-        with pytest.raises(Denied):
+        with denied("NOT_YOURS"):
             update("frontend-leader", held, owner="backend-leader")
         assert Task.objects.get(number=held).version == 2
 
@@ -189,7 +190,7 @@ class TestTheOwnerThatATaskHas:
         done = make()
         update("architect", done, owner="architect", status=Status.IN_PROGRESS)
         update("architect", done, status=Status.COMPLETED)
-        with pytest.raises(Denied):
+        with denied("NOT_YOURS"):
             update("frontend-leader", done, owner="architect")
 
     def test_renews_its_claim_by_its_name_without_a_permission(self, team, make, update):

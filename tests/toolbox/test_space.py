@@ -6,9 +6,9 @@ import pytest
 from django.db import OperationalError
 from psycopg.errors import DiskFull
 
-from core.decision import Denied
 from ledger.models import Event
 from tests.company import load_company
+from tests.decisions import denied
 from tests.disks import MEGABYTE, full
 from tests.disks import disk as disk_under
 from toolbox import gate, space
@@ -68,7 +68,7 @@ class TestAFullDisk:
         with disk_under(tmp_path / folder, 2):
             (tmp_path / "postgres" / "pg_wal").mkdir(exist_ok=True)
             space.require_space()
-            with full(tmp_path / folder, but=0.5), pytest.raises(Denied):
+            with full(tmp_path / folder, but=0.5), denied("STORAGE_FULL"):
                 space.require_space()
 
     def test_of_a_server_elsewhere_is_not_looked_at(self, settings, monkeypatch):
@@ -76,5 +76,5 @@ class TestAFullDisk:
         settings.DATABASE_URL = "postgresql://elsewhere"
         space.require_space()
         settings.DATABASE_URL = ""
-        with pytest.raises(Denied):
+        with denied("STORAGE_FULL"):
             space.require_space()

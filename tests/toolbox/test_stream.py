@@ -17,6 +17,7 @@ from ledger import sql
 from orgchart.keys import digest_of, issue_key, revoke_key
 from orgchart.models import ContactRule
 from orgchart.services import change_policy
+from tests.decisions import denied
 from toolbox.faces import event_reader
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
@@ -140,7 +141,7 @@ class TestBeginning:
             "\u00e9",
             "====",
         ):
-            with pytest.raises(Denied):
+            with denied("INVALID_PARAMS"):
                 event_reader.place_of(other)
 
     def test_is_a_place_to_come_back_to(self, watcher):

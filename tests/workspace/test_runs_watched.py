@@ -22,6 +22,7 @@ from orgchart.pauses.services import pause_agent
 from orgchart.tool_restrictions import set_tool_restriction
 from tests.admin.forms import filled
 from tests.admin.places import act_page, change_page
+from tests.decisions import denied
 from tests.documents.world import NOW
 from tests.patience import PATIENCE, wait_until
 from tests.people import join
@@ -270,7 +271,7 @@ class TestStopping:
     def test_is_refused_for_what_was_interrupted(self, backend, alice):
         row = begun(backend)
         Run.objects.filter(id=row.id).update(ends_by=NOW)
-        with pytest.raises(Denied):
+        with denied("INVALID_TRANSITION"):
             stop_run(run_id=row.id, caller=alice, reason="Late.", now=timezone.now())
 
     def test_does_not_reach_into_another_organisation(self, backend, alice):

@@ -1,4 +1,7 @@
-"""Tests share helpers (`world.py`, `company.py`, …), never each other's modules."""
+"""Tests share helpers (`world.py`, `company.py`, …), never each other's modules.
+
+A refusal is awaited by its code: another rule that refuses would hide that this one no longer does.
+"""
 
 import re
 from pathlib import Path
@@ -18,3 +21,13 @@ def test_no_test_module_is_imported_by_another():
     }
     fixtures = {f"proofs/{part}conftest.py" for part in ("", "admin/", "browser/")}
     assert found - fixtures == set()
+
+
+def test_no_test_takes_any_refusal_for_the_one_it_awaits():
+    found = {
+        str(path.relative_to(ROOT))
+        for folder in ("tests", "proofs")
+        for path in (ROOT / folder).rglob("*.py")
+        if re.search(r"raises\(Denied\)(?! as )", path.read_text("utf-8"))
+    }
+    assert found == set()
