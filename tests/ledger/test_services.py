@@ -99,17 +99,17 @@ class TestRecord:
         assert not EventRow.objects.exists()
 
     @pytest.mark.parametrize(
-        "changes",
+        ("changes", "constraint"),
         [
-            {"decision": EventOutcome.DENY},
-            {"actor": ""},
-            {"action": ""},
-            {"decision": "maybe"},
+            ({"decision": EventOutcome.DENY}, "ledger_event_denial_has_code"),
+            ({"actor": ""}, "ledger_event_names_its_actor"),
+            ({"action": ""}, "ledger_event_names_its_actor"),
+            ({"decision": "maybe"}, "ledger_event_decision_known"),
         ],
         ids=str,
     )
-    def test_is_held_to_what_an_event_must_say(self, ledger_db, changes):
-        with pytest.raises(IntegrityError):
+    def test_is_held_to_what_an_event_must_say(self, ledger_db, changes, constraint):
+        with pytest.raises(IntegrityError, match=constraint):
             record(**changes)
 
     def test_writes_hostile_text_all_the_same(self, db):

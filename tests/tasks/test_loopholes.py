@@ -51,7 +51,7 @@ class TestImport:
 
     @pytest.mark.parametrize("subject", BLANK)
     def test_refuses_a_blank_subject(self, team, bring, subject):
-        with pytest.raises(CommandError):
+        with pytest.raises(CommandError, match="nothing was imported"):
             bring(subject=subject)
 
     def test_of_a_chain_takes_a_few_statements(self, team, tmp_path, django_assert_max_num_queries):
@@ -163,7 +163,7 @@ class TestUpdates:
 @pytest.mark.parametrize("words", [("import", "dev-team"), ("feedback", "dev-team")])
 def test_a_pipe_in_the_place_of_a_file_is_not_waited_for(team, tmp_path, words):
     os.mkfifo(tmp_path / "a.json")
-    with pytest.raises(CommandError):
+    with pytest.raises(CommandError, match="is no plain file"):
         call_command("tasks", *words, str(tmp_path / "a.json"))
 
 

@@ -637,16 +637,16 @@ class TestCommandLine:
             assert any(word in line for line in warnings), word
 
     @pytest.mark.parametrize(
-        "words",
+        ("words", "said"),
         [
-            ("show", "none"),
-            ("approve", "none", "--reason", "x"),
-            ("approve", "plan", "--reason", " "),
-            ("approve", "plan", "--reason", "x", "--sha256", "0" * 64),
-            ("withdraw", "plan", "--reason", "x"),
+            (("show", "none"), "no configured folder has a skill none"),
+            (("approve", "none", "--reason", "x"), "there is no valid skill 'none'"),
+            (("approve", "plan", "--reason", " "), "needs a reason"),
+            (("approve", "plan", "--reason", "x", "--sha256", "0" * 64), "no longer the file"),
+            (("withdraw", "plan", "--reason", "x"), "no skill 'plan' is approved"),
         ],
     )
-    def test_says_what_it_cannot_do(self, company, home, words):
+    def test_says_what_it_cannot_do(self, company, home, words, said):
         write(home, "plan", "!id")
-        with pytest.raises(CommandError):
+        with pytest.raises(CommandError, match=said):
             self.run(*words)

@@ -122,10 +122,10 @@ def turns_of(play, handle):
 
 def test_the_database_keeps_one_office_of_an_agent(play):
     agent = play.company.agent("analyst")
-    with pytest.raises(IntegrityError), transaction.atomic():
+    with pytest.raises(IntegrityError, match="case_officer_once"), transaction.atomic():
         CaseOfficer.objects.create(
             organisation=play.company.organisation, case=play.row, agent=agent, office="TESTER",
             since=timezone.now(),
         )  # fmt: skip
-    with pytest.raises(IntegrityError), transaction.atomic():
+    with pytest.raises(IntegrityError, match="only grows"), transaction.atomic():
         CaseOfficer.objects.filter(agent=agent).update(office="TESTER")

@@ -254,7 +254,7 @@ class TestTheDatabase:
 
     def test_refuses_a_delivery_without_review_and_test(self, play):
         play.to("TEST")
-        with pytest.raises(IntegrityError), transaction.atomic():
+        with pytest.raises(IntegrityError, match="a delivery needs REVIEW"), transaction.atomic():
             Case.objects.filter(id=play.id).update(state="delivered", stage="VERDICT")
 
     def test_refuses_an_intervention_without_a_reason(self, play):
@@ -263,7 +263,7 @@ class TestTheDatabase:
             operator="a", operator_role="HUMAN_ADMIN", trigger_condition="t", action_taken="a",
             reason="  ",
         )  # fmt: skip
-        with pytest.raises(IntegrityError), transaction.atomic():
+        with pytest.raises(IntegrityError, match="intervention_reason_given"), transaction.atomic():
             row.save()
 
     def test_keeps_a_person_who_entered_a_code(self, play):
