@@ -12,17 +12,19 @@ class ContractsConfig(AppConfig):
     def ready(self) -> None:
         """Join the hooks of lower rooms: folders and sessions of contracts, submissions by mail."""
         from contracts import waiting
+        from contracts.reassignment import hand_over_without_office
         from contracts.scopes import work_scopes
         from contracts.services import submit_by_mail
         from contracts.session_contract import session_of_contract
         from contracts.verdict_conflicts import require_verdicts_kept
         from core.waiting import register_kinds
         from mailroom import services
-        from orgchart.services import policy_changing
+        from orgchart.services import policy_changing, roles_changed
         from toolbox import scopes, sessions
 
         scopes.work_scopes.join(work_scopes)
         sessions.contract_sessions.join(session_of_contract)
         services.submissions.join(submit_by_mail)
         policy_changing.join(require_verdicts_kept)
+        roles_changed.join(hand_over_without_office)
         register_kinds(waiting.KINDS)

@@ -45,6 +45,9 @@ policy_changing = Hook[[Policy, Policy], None](
     "a policy changes: what the open work of agents does not allow"
 )
 """Policy before and after, in the transaction of the change; raises Denied."""
+roles_changed = Hook[[Sequence[int], Actor, datetime], object]("agents have another role")
+"""The ids of all of them, who changed it, and when, in the transaction of the change, before
+`role_changed` is called for each: for what has to be locked first."""
 role_changed = Hook[[int, Actor, datetime], object]("an agent has another role")
 """The agent's id, who changed it, and when, in the transaction of the change."""
 MOST_SENTENCES = 2000
@@ -130,7 +133,10 @@ def change_policy(  # noqa: PLR0913  a change has these parts
                 raise _PreviewDone(change)  # noqa: TRY301  rolls back what was tried
             if isinstance(change.alone, Deny):
                 raise SecondPersonNeeded(change.alone, change)
-            for agent_id in _agents_of_another_role(change):
+            changed_ids = _agents_of_another_role(change)
+            if changed_ids:
+                roles_changed(changed_ids, caller, now)
+            for agent_id in changed_ids:
                 role_changed(agent_id, caller, now)
             if change.before is not None and isinstance(caller, Person) and not caller.at_shell:
                 revoke_outgrown_keys(change.before, change.after, caller=caller, now=now)

@@ -14,6 +14,8 @@ from orgchart.policy.separation import ORGANISATION_TOOLS
 from orgchart.policy.vocabulary import BOARD, Kind, ToolMode
 
 GENERATE, CREATE, APPROVE = "generate_contract", "create_contract", "approve_deployment"
+ISSUING_TOOLS = frozenset({GENERATE, CREATE, APPROVE})
+"""Who has none of them issues no contract."""
 KINDS_BY_TOOL = {
     GENERATE: frozenset({ContractKind.WORK, ContractKind.ORG_CHANGE, ContractKind.BUDGET}),
     CREATE: frozenset({ContractKind.WORK}),
