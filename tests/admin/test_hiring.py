@@ -199,6 +199,7 @@ class TestLeading:
         member, leader = solo.agent("coding_architect"), solo.agent("coding_leader")
         page = change_page(member).replace("change", "lead")
         assert page in board.get(change_page(member)).content.decode()
+        assert "prompt says that coding_leader leads" in board.get(page).content.decode()
         seen = preview(board, page, "lead-form", reason=REASON)
         assert solo.agent("coding_leader").is_leader
         assert confirm(board, page, seen).status_code == 302
