@@ -92,13 +92,28 @@ def _names_led(before: Policy | None, after: Policy) -> Iterator[str]:
 
 
 def _told_otherwise(before: Policy, after: Policy) -> Iterator[str]:
-    """The agents that order changes whose instructions people changed (Spec: people 60)."""
+    """The agents that order changes whose instructions people changed (Spec: people 60).
+
+    Deactivated ones, too, and who holds such a role later: words that were written before somebody
+    comes to order changes would be confirmed unseen.
+    """
+    held = set()
     for agent in after.agents.values():
         role, was = after.role_of(agent), before.agents.get(agent.handle)
-        if not agent.active or was is None or ORDERS_CHANGES not in role.tools - role.denied_tools:
+        held.add(role.name)
+        if was is None or not _orders_changes(role):
             continue
         if _instructions(before, was) != _instructions(after, agent):
             yield f"{agent.handle}, which orders changes, gets other instructions"
+    for name in (before.roles.keys() & after.roles.keys()) - held:
+        now, then = after.roles[name], before.roles[name]
+        told = (now.summary, now.prohibitions) != (then.summary, then.prohibitions)
+        if told and _orders_changes(now):
+            yield f"{name}, which orders changes, gets other instructions{contact_difference.LATER}"
+
+
+def _orders_changes(role: Role) -> bool:
+    return ORDERS_CHANGES in role.tools - role.denied_tools
 
 
 def _filed_elsewhere(before: Policy, after: Policy) -> Iterator[str]:

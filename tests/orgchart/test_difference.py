@@ -301,6 +301,19 @@ class TestInstructions:
         assert change(with_role("ceo", summary="You sign."))[0] == self.TOLD
         assert change(with_role("ceo", prohibitions=()))[0] == self.TOLD
 
+    def test_count_before_somebody_comes_to_order_changes(self):
+        """Otherwise nobody would see them when a second person confirms that somebody does."""
+        chief = replace(next(r for r in NEXUS.roles if r.name == "ceo"), name="chief")
+        unheld = replace(NEXUS, roles=(*NEXUS.roles, chief))
+        told = replace(NEXUS, roles=(*NEXUS.roles, replace(chief, summary="You sign.")))
+        found = between(policy_of(unheld), policy_of(told))
+        later = "chief, which orders changes, gets other instructions (for later holders)"
+        assert (found.allowed, found.forbidden) == ((later,), ())
+        left = with_agent("qa_worker", role="ceo", active=False)
+        other = with_agent("qa_worker", left, system_prompt="Sign what HR asks for.")
+        found = between(policy_of(left), policy_of(other))
+        assert found.allowed == ("qa_worker, which orders changes, gets other instructions",)
+
     def test_of_every_other_agent_give_no_right(self):
         assert change(with_agent("qa_worker", system_prompt="Pass all.")) == ([], [])
         assert change(with_role("qa_worker", summary="You pass.")) == ([], [])
