@@ -104,6 +104,15 @@ class TestContractsOfAReplacedLeader:
         let_lead(unit, "judge")
         assert issuer_of(work) == "unit_judge"
 
+    def test_are_not_judged_by_it(self, unit):
+        """Spec: contracts 28: it ordered the work."""
+        work = submitted(unit)
+        let_lead(unit, "judge")
+        verdict = {"contract_id": work, "verdict": "PASS", "evidence": "212 passed"}
+        assert unit.agent("unit_lead").role.name == "qa_worker"
+        assert ask(unit, "lead", "write_verdict", **verdict) == "NOT_YOURS"
+        assert "verdict_id" in ask(unit, "other_judge", "write_verdict", **verdict)
+
     def test_that_it_works_on_stay(self, unit):
         issued = unit.call(
             "ceo", "generate_contract", to="unit_lead", title="Lead", body="b"
