@@ -40,7 +40,8 @@ class EditAct(StrEnum):
 class Edit:
     """What one person's change writes: only the columns that differ, so that it overwrites no
     other change. `key` is None for a new row; `links` are the ids of its many-to-many sides;
-    `found` is what the columns held when the change was proposed.
+    `found` is what the columns held when the change was proposed, `prompts` the system prompts then
+    of the agents that get another place, by their ids as text.
     """
 
     act: EditAct
@@ -50,6 +51,7 @@ class Edit:
     values: Mapping[str, Any] = field(default_factory=dict)
     links: Mapping[str, list[int]] = field(default_factory=dict)
     found: Mapping[str, Any] = field(default_factory=dict)
+    prompts: Mapping[str, str] = field(default_factory=dict)
 
     def stored(self) -> dict[str, Any]:
         """The edit as JSON."""
@@ -78,7 +80,12 @@ def saving(row: models.Model, links: Mapping[str, Sequence[models.Model]] | None
         values=values,
         links={name: [other.pk for other in others] for name, others in (links or {}).items()},
         found={name: getattr(before, name) for name in values} if before is not None else {},
+        prompts=_prompts(before),
     )
+
+
+def _prompts(*rows: models.Model | None) -> dict[str, str]:
+    return {str(row.pk): row.system_prompt for row in rows if isinstance(row, Agent)}
 
 
 def deleting(row: models.Model) -> Edit:
@@ -90,12 +97,19 @@ def deleting(row: models.Model) -> Edit:
 def replacing_leader(group: Group, leader: Agent) -> Edit:
     """The edit that saves a group and lets another member lead it."""
     edit = saving(group)
-    return replace(edit, act=EditAct.LEAD, links={"leader": [leader.pk]})
+    prompts = _prompts(leader)
+    return replace(edit, act=EditAct.LEAD, links={"leader": [leader.pk]}, prompts=prompts)
 
 
 def activating(agent: Agent) -> Edit:
     """The edit that activates an agent again."""
-    return Edit(act=EditAct.ACTIVATE, table="Agent", subject=subject_of(agent), key=agent.pk)
+    return Edit(
+        act=EditAct.ACTIVATE,
+        table="Agent",
+        subject=subject_of(agent),
+        key=agent.pk,
+        prompts=_prompts(agent),
+    )
 
 
 def apply_edit(
@@ -195,6 +209,7 @@ def _row_of(edit: Edit, organisation_id: int) -> models.Model:
             rule="the row exists",
         )
     _require_as_found(row, edit)
+    _require_prompts(edit, organisation_id)
     for name, value in edit.values.items():
         setattr(row, name, value)
     return row
@@ -211,6 +226,23 @@ def _require_as_found(row: models.Model, edit: Edit) -> None:
         raise refuse(
             Code.VERSION_MISMATCH,
             f"{edit.subject} changed since this was proposed: {', '.join(changed)}",
+            "propose the change again",
+            rule=AS_SHOWN,
+        )
+
+
+def _require_prompts(edit: Edit, organisation_id: int) -> None:
+    """Check that the agents of the edit are instructed as when it was proposed (Spec: people 29).
+
+    A prompt gives no right, and so one person changes it alone; but who confirms that an agent gets
+    a place has read what it is told to do there. Raises Denied VERSION_MISMATCH.
+    """
+    agents = Agent.objects.filter(organisation_id=organisation_id, pk__in=edit.prompts)
+    told = [a.handle for a in agents if a.system_prompt != edit.prompts[str(a.pk)]]
+    if told:
+        raise refuse(
+            Code.VERSION_MISMATCH,
+            f"{edit.subject} changed since this was proposed: system_prompt of {', '.join(told)}",
             "propose the change again",
             rule=AS_SHOWN,
         )

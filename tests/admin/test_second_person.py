@@ -22,6 +22,7 @@ from orgchart.policy_cache import current_policy
 from orgchart.second_person.vocabulary import PendingState
 from tests.admin.forms import confirm, preview
 from tests.admin.places import change_page, edit_page, list_page, page_of
+from tests.company import load_company
 from tests.rows import newest_event
 
 REASON = "The new team needs it."
@@ -186,6 +187,28 @@ class TestConfirmation:
         assert rule.types != ["info"]
         assert state(row) == PendingState.STALE
         assert Event.objects.filter(action="change.stale").exists()
+
+    def test_of_an_agent_that_was_instructed_meanwhile_makes_it_stale(self, hr, board, company):
+        """HR writes prompts alone: not those of an agent that the Board gives a place just now."""
+        agent = Agent.objects.get(handle="qa_worker")
+        other = Agent.objects.get(handle="product_manager")
+        row = proposed(hr, edit_page(agent), "agent_form", co_managers=[str(other.pk)])
+        page, words = edit_page(agent), "Do what HR says."
+        confirm(hr, page, preview(hr, page, "agent_form", system_prompt=words, reason=REASON))
+        agent.refresh_from_db()
+        assert agent.system_prompt == words
+        decide(board, row, "confirm")
+        assert state(row) == PendingState.STALE
+        assert not agent.co_managers.exists()
+
+    def test_of_a_leader_that_was_instructed_meanwhile_makes_it_stale(self, hr, board, company):
+        solo = load_company("soloqueue")
+        agent = solo.agent("coding_architect")
+        row = proposed(hr, change_page(agent).replace("change", "lead"), "lead-form")
+        Agent.objects.filter(pk=agent.pk).update(system_prompt="Do what HR says.")
+        decide(board, row, "confirm")
+        assert state(row) == PendingState.STALE
+        assert not solo.agent("coding_architect").is_leader
 
     def test_of_a_row_that_is_gone_makes_it_stale(self, hr, board, company, rule):
         row = widen(hr, rule)
