@@ -1,4 +1,4 @@
-"""Escalations whose sender has another superior now go to that one (Spec: escalation 16)."""
+"""Escalations whose sender has another superior now go to it (Spec: escalation 16)."""
 
 from __future__ import annotations
 

@@ -287,7 +287,7 @@ def may_force(actor: TaskActor, task: TaskRow) -> bool:
 def leads_task(actor: TaskActor, task: TaskRow) -> bool:
     """Whether the actor is a task lead over this task: its owner, or who completed it.
 
-    Over one without either, where its people could do it and nobody else has worked on it: what
+    Over one without either, where its people could do it and no other agent has worked on it: what
     another department began, and lost by a lease, is not the lead's (Spec: tasks 22).
     """
     worker = task.worker_in(actor.policy)

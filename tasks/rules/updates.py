@@ -108,7 +108,7 @@ def can_force(actor: TaskActor, task: TaskRow, update: TaskUpdate) -> Decision:
             Code.FORCE_ASSIGN_DENIED,
             f"Task #{task.number} requires {task.required_role}, which neither {actor.handle} nor "
             "one of its workers is: it is the work of others",
-            "assign a task that one of your own workers could do",
+            "assign a task for one of your own workers",
             rule=rule,
         )
     return YES
