@@ -8,6 +8,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field, replace
 from types import ModuleType
 from typing import Any
+from weakref import WeakValueDictionary
 
 import django
 import structlog
@@ -67,10 +68,10 @@ def is_a_browser(scope: Scope) -> bool:
     )
 
 
-def is_in_known_browser(scope: Scope) -> bool:
-    """True for a request of a browser in which a person signed in (Spec: people 54)."""
+def owner_of_browser(scope: Scope) -> str:
+    """Who signed in in the browser that asks; empty for nobody (Spec: people 54)."""
     cookies = b"; ".join(value for name, value in scope["headers"] if name == b"cookie")
-    return known_browsers.is_known(cookies.decode("latin-1"))
+    return known_browsers.owner_of(cookies.decode("latin-1"))
 
 
 def refusal_of(scope: Scope) -> HttpResponse | None:
@@ -107,6 +108,8 @@ class Site:
         default_factory=lambda: ThreadPoolExecutor(STRANGERS, thread_name_prefix="strangers")
     )
     """And what comes from a browser in which no person signed in delays no page of those."""
+    turns: WeakValueDictionary[str, asyncio.Semaphore] = field(default_factory=WeakValueDictionary)
+    """Of each person whose requests are under way."""
     health_threads: dict[str, ThreadPoolExecutor] = field(
         default_factory=lambda: {
             path: ThreadPoolExecutor(1, thread_name_prefix=name) for path, name in HEALTH.items()
@@ -151,14 +154,26 @@ class Site:
             elif errors.is_for_machine(path) and not is_a_browser(scope):
                 bridge = self.description if path.startswith(DESCRIPTION) else self.agents
                 await bridge(scope, receive, send)
-            elif is_in_known_browser(scope):
-                await self.people(scope, receive, send)
+            elif owner := owner_of_browser(scope):
+                await self.people_of(owner)(scope, receive, send)
             else:
                 await self.strangers(scope, receive, send)
         elif scope["type"] == "lifespan":
             await self.live(receive, send)
         else:
             await send({"type": "websocket.close", "code": 1000})
+
+    def people_of(self, owner: str) -> Bridge:
+        """The way to people's pages for the browsers of one person.
+
+        Of their requests half of the threads answer at once, and the others wait apart: however
+        many there are, a page of another person waits for those under way only.
+        """
+        turns = self.turns.get(owner)
+        if turns is None:
+            turns = asyncio.Semaphore(max(1, settings.WEB_PEOPLE_THREADS // 2))
+            self.turns[owner] = turns
+        return replace(self.people, turns=turns)
 
     async def ask_face(self, face: ModuleType, scope: Scope, receive: Receive, send: Send) -> None:
         """Let a face answer; if it fails before its answer begins, say so as everywhere else."""

@@ -44,9 +44,10 @@ def person_of(request: HttpRequest, counted: str) -> str:
     return name if mark and browser == _browser_of(request, name) else counted
 
 
-def is_known(cookies: str) -> bool:
-    """Whether a person signed in in the browser that sends these cookies."""
-    return _read(parse_cookie(cookies).get(COOKIE, "")) is not None
+def owner_of(cookies: str) -> str:
+    """Who signed in in the browser that sends these cookies; empty for nobody."""
+    owner, _ = _read(parse_cookie(cookies).get(COOKIE, "")) or ("", "")
+    return owner
 
 
 def _browser_of(request: HttpRequest, name: str) -> str:

@@ -9,7 +9,8 @@ import asyncio
 import io
 from collections.abc import Awaitable, Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from contextlib import AbstractAsyncContextManager, nullcontext
+from dataclasses import dataclass, field
 from typing import Any, cast
 
 import structlog
@@ -48,25 +49,31 @@ class Bridge:
     handler: PeopleHandler | ApiHandler
     threads: ThreadPoolExecutor
     limit: int  # bytes of a body
+    turns: AbstractAsyncContextManager[None] = field(default_factory=nullcontext)
+    """Held while a thread works for it."""
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
         body = await self.read(scope, receive, send)
         if body is None:
             return
-        in_thread = asyncio.get_running_loop().run_in_executor
-        response = await in_thread(self.threads, self.answer, scope, body)
+        response = await self.in_turn(self.answer, scope, body)
         if not response.streaming:
             await self.send(cast("HttpResponse", response), send)
             return
         await send(start_of(response))
         parts = iter(cast("Iterator[bytes]", response))
         try:
-            while (part := await in_thread(self.threads, next, parts, None)) is not None:
+            while (part := await self.in_turn(next, parts, None)) is not None:
                 await send({"type": "http.response.body", "body": part, "more_body": True})
         finally:
-            await in_thread(self.threads, response.close)
+            await asyncio.get_running_loop().run_in_executor(self.threads, response.close)
         await send({"type": "http.response.body"})
+
+    async def in_turn(self, work: Callable[..., Any], *given: Any) -> Any:
+        """Let a thread do this, in its turn."""
+        async with self.turns:
+            return await asyncio.get_running_loop().run_in_executor(self.threads, work, *given)
 
     async def read(self, scope: Scope, receive: Receive, send: Send) -> bytes | None:
         """The body of a request; None if the client left, or was refused."""

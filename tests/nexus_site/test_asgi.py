@@ -1,14 +1,17 @@
 """The one application: who answers which address, and what lives as long as the process."""
 
+import asyncio
 import json
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from ipaddress import ip_network
 from threading import Event, Thread
 from types import ModuleType, SimpleNamespace
 
 import pytest
 from django.core import signing
+from django.http import HttpResponse
 
 from nexus_site import asgi
 from nexus_site.console import known_browsers
@@ -54,6 +57,21 @@ def request(path, method="GET"):
 BODY = {"type": "http.request", "body": b"", "more_body": False}
 
 
+async def ask(site, person, path):
+    """Ask for a page in a browser in which a person signed in."""
+    asked = request(path)
+    known = signing.dumps([person, "1"], salt=known_browsers.COOKIE)
+    asked["headers"] += [(b"cookie", f"nexus_browser={known}".encode())]
+
+    async def receive():
+        return BODY
+
+    async def send(message):
+        pass
+
+    await site(asked, receive, send)
+
+
 class TestRouting:
     def ask(self, threads, path, method="GET"):
         return talk(asgi.Site(threads), request(path, method), BODY)
@@ -93,6 +111,37 @@ class TestRouting:
         assert [name for name, pool in pools.items() if pool._threads] == [who]
         for pool in pools.values():
             pool.shutdown()
+
+    def test_lets_no_person_take_the_threads_of_all(self, threads, settings):
+        """Else who may only look keeps the Boards of all organisations from their pages."""
+        freed, begun = Event(), []
+
+        def wait_or_answer(request):
+            begun.append(request.path)
+            if request.path == "/slow":
+                freed.wait(30)
+            return HttpResponse()
+
+        handler = SimpleNamespace(get_response=wait_or_answer, end=lambda response: None)
+        people = ThreadPoolExecutor(settings.WEB_PEOPLE_THREADS)
+        site = asgi.Site(threads, people_threads=people)
+        site.people = replace(site.people, handler=handler)
+
+        async def flood_and_ask():
+            flood = [asyncio.create_task(ask(site, "mallory", "/slow")) for _ in range(20)]
+            await asyncio.sleep(0.1)
+            try:
+                async with asyncio.timeout(20):
+                    await ask(site, "ada", "/quick")
+            finally:
+                freed.set()
+            await asyncio.gather(*flood)
+
+        run_loop(flood_and_ask())
+        people.shutdown()
+        assert begun.index("/quick") == settings.WEB_PEOPLE_THREADS // 2
+        assert begun.count("/slow") == 20
+        assert not site.turns
 
     @pytest.mark.parametrize("path", ["/api/schema/", "/api/docs/", "/api/docs/nothing/"])
     def test_reads_the_description_in_the_threads_of_strangers(self, threads, path):
