@@ -13,7 +13,7 @@ from workspace.models import WebUse
 KEPT = timedelta(days=2)
 
 scheduled_job("repositories", every=60, waits_for_others=True)(push_back_due)
-scheduled_job("git garbage", every=3600, waits_for_others=True)(collect_garbage)
+scheduled_job("git garbage", every=300, waits_for_others=True)(collect_garbage)
 scheduled_job("deployments", every=30, waits_for_others=True)(settle_interrupted)
 
 

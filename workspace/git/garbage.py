@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from datetime import datetime, timedelta
 
 from django.db import transaction
@@ -16,30 +17,37 @@ from workspace.git.repositories import bare_of, drafts_of
 
 KEPT = timedelta(days=14)
 """How long what nothing names is kept: a commit under way is not named yet."""
-EVERY = timedelta(days=1)
+EVERY, AGAIN = timedelta(days=1), timedelta(hours=1)
+"""When a repository that was packed is due again, and one that failed."""
+BUDGET = 30.0
+"""Seconds after which a run leaves the rest to the next: other jobs wait for its thread."""
 
 
 def collect_garbage(now: datetime) -> int:
     """Forget drafts of contracts that ended, and pack the repositories; how many were forgotten.
 
-    Each repository is due once a day, and again at the next run where it failed: the others are
-    not packed again with it. The draft in an agent's work tree stays: git compares the files with
-    it.
+    Each repository has its own time: the others are not packed again with one that failed. The
+    draft in an agent's work tree stays: git compares the files with it.
     """
+    begun, forgotten = time.monotonic(), 0
     due = Repository.objects.filter(Q(packed_at=None) | Q(packed_at__lte=now - EVERY))
-    rows = due.select_related("organisation").order_by("?")
-    return act_on_each(rows, lambda row: _collect(row, now))
+    for row in list(due.select_related("organisation").order_by("?")):
+        forgotten += act_on_each([row], lambda each: _collect(each, now))
+        if time.monotonic() - begun > BUDGET:
+            break
+    return forgotten
 
 
 def _collect(repository: Repository, now: datetime) -> int:
-    organisation = repository.organisation
+    organisation, rows = repository.organisation, Repository.objects.filter(id=repository.id)
+    rows.update(packed_at=now - EVERY + AGAIN)
     importing.remove_old(bare_of(organisation).folder)
     forgotten = _forget(organisation, now)
     merging = Draft.objects.filter(agent__organisation=organisation).exclude(merged_tree="")
     prune = "--no-prune" if merging.exists() else f"--prune={KEPT.days}.days.ago"
     drafts_of(organisation).run("gc", "--quiet", prune)
     bare_of(organisation).run("gc", "--quiet", "--no-prune")
-    Repository.objects.filter(id=repository.id).update(packed_at=now)
+    rows.update(packed_at=now)
     return forgotten
 
 

@@ -19,7 +19,14 @@ from orgchart.models import Organisation
 from tests.company import load_company
 from tests.concurrency import at_once
 from tests.workspace.git.world import needs_walls, run_git
-from workspace.git import foreign_repository, importing, pushing_back, repositories, running
+from workspace.git import (
+    foreign_repository,
+    garbage,
+    importing,
+    pushing_back,
+    repositories,
+    running,
+)
 from workspace.git.bare_repository import BareRepository, Signature
 from workspace.git.garbage import collect_garbage
 from workspace.git.models import Branch, MoveKind, Repository
@@ -434,14 +441,25 @@ class TestARepositoryWhoseFolderIsGone:
         now = timezone.now()
         collect_garbage(now=now)
         packed = dict(Repository.objects.values_list("organisation", "packed_at"))
-        assert packed == {nexus.organisation.id: None, next_one.organisation_id: now}
+        again = now - timedelta(hours=23)
+        assert packed == {nexus.organisation.id: again, next_one.organisation_id: now}
         later = now + timedelta(hours=1)
         collect_garbage(now=later)
-        next_one.refresh_from_db()
-        assert next_one.packed_at == now
+        packed = dict(Repository.objects.values_list("organisation", "packed_at"))
+        assert packed == {
+            nexus.organisation.id: again + timedelta(hours=1),
+            next_one.organisation_id: now,
+        }
         collect_garbage(now=now + timedelta(days=1))
         next_one.refresh_from_db()
         assert next_one.packed_at == now + timedelta(days=1)
+
+    def test_leaves_the_rest_to_the_next_run(self, next_one, nexus, monkeypatch):
+        """Notices wait for the same thread of a small worker."""
+        monkeypatch.setattr(garbage, "BUDGET", -1)
+        for packed in (1, 2):
+            collect_garbage(now=timezone.now())
+            assert Repository.objects.exclude(packed_at=None).count() == packed
 
 
 class TestASourceThatHangs:
