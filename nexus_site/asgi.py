@@ -69,7 +69,7 @@ def is_a_browser(scope: Scope) -> bool:
 
 
 def owner_of_browser(scope: Scope) -> str:
-    """Who signed in in the browser that asks; empty for nobody (Spec: people 54)."""
+    """Who signed in in the browser that asks; empty where no person did (Spec: people 54)."""
     cookies = b"; ".join(value for name, value in scope["headers"] if name == b"cookie")
     return known_browsers.owner_of(cookies.decode("latin-1"))
 

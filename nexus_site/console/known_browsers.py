@@ -45,7 +45,7 @@ def person_of(request: HttpRequest, counted: str) -> str:
 
 
 def owner_of(cookies: str) -> str:
-    """Who signed in in the browser that sends these cookies; empty for nobody."""
+    """Who signed in in the browser that sends these cookies; empty where no person did."""
     owner, _ = _read(parse_cookie(cookies).get(COOKIE, "")) or ("", "")
     return owner
 

@@ -42,7 +42,7 @@ class TestTheSchedule:
         for each in scheduler.JOBS.values():
             assert each.name in html
             assert f">{duration(round(each.every))}<" in html
-        assert ">1 day<" in html
+        assert ">1 hour<" in html
         assert "42 ms" in html
         assert html.count("on time") == len(scheduler.JOBS)
         assert 'id="scheduler"' not in html

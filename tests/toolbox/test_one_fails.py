@@ -114,7 +114,7 @@ def test_deployments(both, run):
 @pytest.mark.parametrize(
     ("job", "module", "part"),
     [
-        ("repositories", pushing_back, "_push_back_if_due"),
+        ("repositories", pushing_back, "_push_back_in_time"),
         ("git garbage", garbage, "_collect"),
     ],
 )
@@ -122,9 +122,12 @@ def test_repositories(both, run, monkeypatch, job, module, part):
     done = []
     monkeypatch.setattr(module, part, lambda row, now: done.append(row) or 1)
     for company in both:
+        company.organisation.settings |= {"repository_push": "after_merge"}
+        company.organisation.save()
         row = Repository.objects.create(
             organisation=company.organisation, main="main", source="/x", created_at=NOW
         )
+        row.branches.create(name="main", commit="a" * 40)
         row.moves.create(branch="main", kind=MoveKind.IMPORT, new="a" * 40, by="x", at=NOW)
     monkeypatch.setattr(pushing_back, "MoveKind", SimpleNamespace(MERGE=MoveKind.IMPORT))
     run(job, module, part)
