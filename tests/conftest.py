@@ -21,6 +21,7 @@ from django.test.utils import _TestState, setup_databases, teardown_databases
 from django.utils import translation
 
 from core.waiting import ringing
+from ledger.keys import forget_head
 from orgchart.policy_cache import POLICIES
 from tests.company import Company, load_company
 from tests.next_steps import every_refusal_checked
@@ -114,11 +115,12 @@ def forget() -> None:
 
 @pytest.fixture(autouse=True, scope="module")
 def nothing_of_other_modules() -> Iterator[None]:
-    """Fixtures of a module begin with empty caches and an empty company tree.
+    """Fixtures of a module begin with empty caches, an empty company tree and no chain of seals.
 
     Each of its tests looks through that tree afterwards.
     """
     forget()
+    forget_head()
     yield
     shutil.rmtree(settings.WORKSPACE_ROOT, ignore_errors=True)
     settings.WORKSPACE_ROOT.mkdir(mode=0o700, exist_ok=True)
