@@ -441,23 +441,26 @@ class Death:
 
 @contextmanager
 def dying(moment: str, lost_after: int) -> Iterator[None]:
-    """Whatever this thread does with the database ends at that moment; '' lives on."""
+    """Whatever this thread does with the database ends at that moment; '' lives on.
+
+    Commits count once something was written: an empty one loses nothing.
+    """
     if not moment:
         yield
         return
     connection.ensure_connection()
-    commit = connection._commit
+    commit, death = connection._commit, Death(moment, lost_after)
 
     def commit_and_die() -> None:
-        if moment == "at commit":
+        if moment == "at commit" and death.writes:
             _die()
         commit()
-        if moment == "after a commit":
+        if moment == "after a commit" and death.writes:
             _die()
 
     connection._commit = commit_and_die
     try:
-        with connection.execute_wrapper(Death(moment, lost_after)):
+        with connection.execute_wrapper(death):
             yield
     finally:
         connection._commit = commit
