@@ -195,6 +195,30 @@ def act_on_each(rows: Iterable[DueRow], act: Callable[[DueRow], int]) -> int:
     return done
 
 
+def act_in_time(
+    claim: Callable[[datetime], Sequence[DueRow]],
+    act: Callable[[DueRow, datetime], int],
+    *,
+    now: datetime,
+    seconds: float,
+) -> int:
+    """Claim rows and act on them, until none is due or the time is over; the sum of the answers.
+
+    For what waits for others, outside any transaction. Claims and acts get the time of their
+    moment. A claimed row must not be due again at once; what is left is for the next run.
+    """
+    begun, done = time.monotonic(), 0
+
+    def by_now() -> datetime:
+        return now + timedelta(seconds=time.monotonic() - begun)
+
+    while claimed := claim(by_now()):
+        done += act_on_each(claimed, lambda row: act(row, by_now()))
+        if time.monotonic() - begun > seconds:
+            break
+    return done
+
+
 @contextmanager
 def _kept_failure(row: models.Model) -> Iterator[None]:
     """Log what fails for this row, and keep it for the record of the job's run."""

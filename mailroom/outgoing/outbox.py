@@ -31,7 +31,7 @@ from mailroom.outgoing import webhook
 from mailroom.vocabulary import NoticeState
 from orgchart.policy.compiled import Policy
 from orgchart.policy_cache import current_policy
-from toolbox.scheduler import act_on_each
+from toolbox.scheduler import act_in_time
 
 log = structlog.get_logger(__name__)
 
@@ -113,16 +113,7 @@ def send_due(now: datetime) -> int:
 
     Receivers may be slow, so every claim and every result is saved with the time of that moment.
     """
-    begun, sent = time.monotonic(), 0
-
-    def by_now() -> datetime:
-        return now + timedelta(seconds=time.monotonic() - begun)
-
-    while claimed := _claim(by_now()):
-        sent += act_on_each(claimed, lambda row: _send(row, by_now()))
-        if time.monotonic() - begun > BUDGET:
-            break
-    return sent
+    return act_in_time(_claim, _send, now=now, seconds=BUDGET)
 
 
 def _claim(now: datetime) -> list[OutgoingNotice]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import time
+from collections.abc import Sequence
 from datetime import datetime, timedelta
 
 from django.db import transaction
@@ -10,7 +10,7 @@ from django.db.models import Q
 
 from contracts.vocabulary import FINAL_STATES
 from orgchart.models import Organisation
-from toolbox.scheduler import act_on_each
+from toolbox.scheduler import act_in_time
 from workspace.git import importing
 from workspace.git.models import Draft, Repository
 from workspace.git.repositories import bare_of, drafts_of
@@ -29,25 +29,32 @@ def collect_garbage(now: datetime) -> int:
     Each repository has its own time: the others are not packed again with one that failed. The
     draft in an agent's work tree stays: git compares the files with it.
     """
-    begun, forgotten = time.monotonic(), 0
+    return act_in_time(
+        lambda _: _claim(now), lambda row, _: _collect(row, now), now=now, seconds=BUDGET
+    )
+
+
+def _claim(now: datetime) -> Sequence[Repository]:
+    """Take one repository that is due: another process takes it in an hour, should this one end."""
     due = Repository.objects.filter(Q(packed_at=None) | Q(packed_at__lte=now - EVERY))
-    for row in list(due.select_related("organisation").order_by("?")):
-        forgotten += act_on_each([row], lambda each: _collect(each, now))
-        if time.monotonic() - begun > BUDGET:
-            break
-    return forgotten
+    with transaction.atomic():
+        rows = due.select_related("organisation").order_by("?")
+        taken = list(rows.select_for_update(skip_locked=True, of=("self",))[:1])
+        for row in taken:
+            row.packed_at = now - EVERY + AGAIN
+            row.save(update_fields=["packed_at"])
+    return taken
 
 
 def _collect(repository: Repository, now: datetime) -> int:
-    organisation, rows = repository.organisation, Repository.objects.filter(id=repository.id)
-    rows.update(packed_at=now - EVERY + AGAIN)
+    organisation = repository.organisation
     importing.remove_old(bare_of(organisation).folder)
     forgotten = _forget(organisation, now)
     merging = Draft.objects.filter(agent__organisation=organisation).exclude(merged_tree="")
     prune = "--no-prune" if merging.exists() else f"--prune={KEPT.days}.days.ago"
     drafts_of(organisation).run("gc", "--quiet", prune)
     bare_of(organisation).run("gc", "--quiet", "--no-prune")
-    rows.update(packed_at=now)
+    Repository.objects.filter(id=repository.id).update(packed_at=now)
     return forgotten
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import time
+from collections.abc import Sequence
 from datetime import datetime, timedelta
 
 import structlog
@@ -16,7 +17,7 @@ from core.database import hold_lock, needs_transaction
 from core.decision import Code, Denied, refuse
 from core.permissions import Deed, require_deed
 from ledger.services import record
-from toolbox.scheduler import act_on_each
+from toolbox.scheduler import act_in_time
 from workspace.git.foreign_repository import environment_for, other_side, turn
 from workspace.git.importing import IMPORT_SECONDS
 from workspace.git.models import Branch, MoveKind, Repository
@@ -116,20 +117,11 @@ def push_back_due(now: datetime) -> int:
     One after the other in no order, each claimed first. A repository that cannot be read, or whose
     source is slow or takes nothing, delays its own pushes only: the next comes later and later.
     """
-    begun, pushed = time.monotonic(), 0
-
-    def by_now() -> datetime:
-        return now + timedelta(seconds=time.monotonic() - begun)
-
-    while (repository := _claim(by_now())) is not None:
-        pushed += act_on_each([repository], lambda row: _push_back_in_time(row, by_now()))
-        if time.monotonic() - begun > BUDGET:
-            break
-    return pushed
+    return act_in_time(_claim, _push_back_in_time, now=now, seconds=BUDGET)
 
 
-def _claim(now: datetime) -> Repository | None:
-    """Take a repository whose main branch is to be pushed: no other process does meanwhile."""
+def _claim(now: datetime) -> Sequence[Repository]:
+    """Take one repository whose main branch is to be pushed: no other process does meanwhile."""
     ahead = Branch.objects.filter(repository=OuterRef("pk"), name=OuterRef("main")).exclude(
         commit=OuterRef("pushed_back")
     )
@@ -141,12 +133,12 @@ def _claim(now: datetime) -> Repository | None:
     ).exclude(source="")
     with transaction.atomic():
         rows = due.select_related("organisation").order_by("?")
-        row = rows.select_for_update(skip_locked=True, of=("self",)).first()
-        if row is not None:
+        taken = list(rows.select_for_update(skip_locked=True, of=("self",))[:1])
+        for row in taken:
             row.push_attempts += 1
             row.push_due_at = now + CLAIMED_FOR
             row.save(update_fields=["push_attempts", "push_due_at"])
-    return row
+    return taken
 
 
 def _push_back_in_time(repository: Repository, now: datetime) -> bool:
