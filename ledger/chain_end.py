@@ -60,7 +60,16 @@ def check_end(known: keys.Seen | None, last: int) -> Finding | None:
 
     Where this machine kept none of this chain, of the last seal alone.
     """
-    first = max(known[0], 1) if known and is_in_chain(*known) else last
+    return _check_seals(max(known[0], 1) if known and is_in_chain(*known) else last)
+
+
+def check_kept(known: keys.Seen | None, last: int | None) -> Finding | None:
+    """Check that the chain holds the seal that this machine kept, and only our own since."""
+    wrong = check_head(known, last)
+    return wrong if wrong or known is None or last is None else _check_seals(max(known[0], 1))
+
+
+def _check_seals(first: int) -> Finding | None:
     chain = Chain(keys.trusted(), first=first)
     with transaction.atomic():
         connection.ensure_connection()
@@ -74,7 +83,6 @@ def is_whole() -> bool:
     """Whether the chain holds the seal that this machine kept, and only our own since."""
     try:
         known, last = keys.known_head(), last_seal()
-        found = check_head(known, last.number if last else None)
-        return not (found or (last and check_end(known, last.number)))
+        return check_kept(known, last.number if last else None) is None
     except (keys.KeyMissing, OSError, ValueError):  # a broken file of the ledger's folder
         return False

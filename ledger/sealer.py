@@ -12,7 +12,7 @@ from django.db import connection, transaction
 from django.db.backends.utils import CursorWrapper
 
 from ledger import keys
-from ledger.chain_end import NO_SEAL, Head, check_end, check_head, last_seal
+from ledger.chain_end import NO_SEAL, Head, check_end, check_kept, last_seal
 from ledger.merkle import Tree
 from ledger.models import Seal as SealRow
 from ledger.seal_format import GENESIS, Seal, mark, place_hash
@@ -289,7 +289,7 @@ def _keep_head() -> None:
     last, known = last_seal(), keys.known_head()
     if last is None or known == (last.number, last.digest.hex()):
         return
-    if wrong := check_head(known, last.number) or check_end(known, last.number):
+    if wrong := check_kept(known, last.number):
         logger.error("the head stays where it is: %s", wrong)
     else:
         keys.remember_head(last.number, last.digest.hex())
