@@ -1,7 +1,7 @@
 """The Celery task that runs a scheduled job."""
 
 import threading
-from collections import defaultdict
+from collections import OrderedDict, defaultdict
 
 import structlog
 from celery import shared_task
@@ -16,7 +16,7 @@ RUNNING: defaultdict[str, threading.Lock] = defaultdict(threading.Lock)
 """Held while this process runs a job."""
 WAITING = threading.Semaphore(max(1, settings.WORKER_THREADS - 1))
 """Threads for jobs that wait for others: one thread is left for seals and timeouts."""
-MISSED: dict[str, None] = {}
+MISSED: OrderedDict[str, None] = OrderedDict()
 """Jobs for which there was no such thread, in their order: the next that is free runs them."""
 
 
@@ -44,10 +44,11 @@ def run_job(name: str) -> int:
 
 def _take_missed() -> str:
     """The job that waits longest, or '' where another thread took the last one."""
-    for name in tuple(MISSED):
-        if MISSED.pop(name, MISSED) is None:
-            return name
-    return ""
+    try:
+        name, _ = MISSED.popitem(last=False)
+    except KeyError:
+        return ""
+    return name
 
 
 def _run_alone(name: str) -> int:
