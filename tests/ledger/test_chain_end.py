@@ -16,12 +16,16 @@ from tests.ledger.world import (
     seal_until_covered,
     tamper,
     verify,
+    wait_until_all_ended_before,
     wait_until_ended,
 )
 
 
 def append(*, signed: bool) -> Seal:
-    """Put a seal behind the last one, as somebody does who has the database and perhaps the key."""
+    """Put a seal behind the last one, as somebody does who has the database and perhaps the key.
+
+    Its range has ended then, whatever the tests of other workers keep open.
+    """
     row = SealRow.objects.order_by("-number")[0]
     last = read_seal(row)
     made = replace(
@@ -32,6 +36,7 @@ def append(*, signed: bool) -> Seal:
         made = replace(made, signature=keys.signer(may_create=False).sign(made.digest))
     columns = {name: getattr(made, name) for name in Seal.__slots__ if name != "marks"}
     SealRow.objects.create(**columns, marks=bytes(row.marks))
+    wait_until_all_ended_before(made.hi)
     return made
 
 

@@ -49,10 +49,21 @@ AND (%(seqs)s::bigint[] IS NULL OR seq = ANY(%(seqs)s))
 
 def wait_until_ended(seqs: list[int] | None = None) -> None:
     """Wait until nobody on this server has a transaction open that is older than these events."""
+    _wait_for(NEWEST, {"seqs": seqs})
+
+
+def wait_until_all_ended_before(xid: int) -> None:
+    """Wait until every transaction with a smaller number has ended."""
+    _wait_for(
+        "SELECT %(xid)s <= pg_snapshot_xmin(pg_current_snapshot())::text::bigint", {"xid": xid}
+    )
+
+
+def _wait_for(query: str, params: dict[str, object]) -> None:
     deadline = time.monotonic() + PATIENCE
     while time.monotonic() < deadline:
         with connection.cursor() as cursor:
-            cursor.execute(NEWEST, {"seqs": seqs})
+            cursor.execute(query, params)
             if cursor.fetchone()[0]:
                 return
         time.sleep(0.05)
