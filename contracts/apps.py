@@ -12,7 +12,7 @@ class ContractsConfig(AppConfig):
     def ready(self) -> None:
         """Join the hooks of lower rooms: folders and sessions of contracts, submissions by mail."""
         from contracts import waiting
-        from contracts.reassignment import hand_over_without_office
+        from contracts.reassignment import hand_over_contracts
         from contracts.scopes import work_scopes
         from contracts.services import submit_by_mail
         from contracts.session_contract import session_of_contract
@@ -26,5 +26,5 @@ class ContractsConfig(AppConfig):
         sessions.contract_sessions.join(session_of_contract)
         services.submissions.join(submit_by_mail)
         policy_changing.join(require_verdicts_kept)
-        roles_changed.join(hand_over_without_office)
+        roles_changed.join(hand_over_contracts)
         register_kinds(waiting.KINDS)

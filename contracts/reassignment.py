@@ -67,7 +67,7 @@ def reassign_contracts(
     return OpenContracts(tuple(r.id for r in assigned), tuple(r.id for r in issued))
 
 
-def hand_over_without_office(agent_ids: Sequence[int], caller: Actor, now: datetime) -> None:
+def hand_over_contracts(agent_ids: Sequence[int], caller: Actor, now: datetime) -> None:
     """Let open contracts go on without an issuer whose new role issues none (Spec: contracts 52).
 
     Each goes to the nearest agent above its assignee that gave no verdict on it: a leader that was

@@ -14,7 +14,7 @@ from core.language import gettext_noop
 from core.wording import Wording
 from ledger.services import record
 from mailroom.delivery import send_system_mail
-from mailroom.escalations.following import pass_on_to_superior, threads_astray
+from mailroom.escalations.following import SYSTEM, pass_on_to_superior, threads_astray
 from mailroom.escalations.threads import insert_in_thread, rows_of, save_step
 from mailroom.models import Escalation
 from mailroom.outgoing import outbox
@@ -106,7 +106,7 @@ def _time_out_thread(first: Escalation, now: datetime) -> int:
 
 def _time_out(row: Escalation, first: Escalation, now: datetime) -> None:
     policy = current_policy(row.organisation_id)
-    system = System(name="escalations", organisation_id=row.organisation_id)
+    system = System(name=SYSTEM, organisation_id=row.organisation_id)
     before = row.state
     row.time_out(at=now)
     event = Event.by(
@@ -202,7 +202,7 @@ def _notify_ceo(
     row: Escalation, first: Escalation, top: Agent, policy: Policy, now: datetime
 ) -> None:
     """Send the CEO a system mail about a thread, which waits for an answer as escalations do."""
-    system = System(name="escalations", organisation_id=row.organisation_id)
+    system = System(name=SYSTEM, organisation_id=row.organisation_id)
     sender, own = policy.by_id[row.sender_id], first.origin
     count = _unanswered(first).count()
     times = "once" if count == 1 else f"{count} times"
@@ -248,7 +248,7 @@ def _notify_board(row: Escalation, first: Escalation, policy: Policy, now: datet
     """Send the Board a notice, once for a thread; without a channel it waits until there is one."""
     if first.told_board_at is not None:
         return
-    system = System(name="escalations", organisation_id=row.organisation_id)
+    system = System(name=SYSTEM, organisation_id=row.organisation_id)
     if not outbox.channels_of(policy):
         first.board_waits_since = now
         first.save(update_fields=["board_waits_since"])

@@ -84,8 +84,8 @@ def saving(row: models.Model, links: Mapping[str, Sequence[models.Model]] | None
     )
 
 
-def _prompts(*rows: models.Model | None) -> dict[str, str]:
-    return {str(row.pk): row.system_prompt for row in rows if isinstance(row, Agent)}
+def _prompts(row: models.Model | None) -> dict[str, str]:
+    return {str(row.pk): row.system_prompt} if isinstance(row, Agent) else {}
 
 
 def deleting(row: models.Model) -> Edit:

@@ -84,7 +84,7 @@ def can_apply_to_version(actor: TaskActor, task: TaskRow, update: TaskUpdate) ->
 
 
 def can_force(actor: TaskActor, task: TaskRow, update: TaskUpdate) -> Decision:
-    """Only task leads use `forceAssign`, each for its own people and their tasks (tasks 21, 22)."""
+    """Only task leads force, each for its own people and their tasks (Spec: tasks 21, 22)."""
     rule = "forceAssign (spec: tasks 21)"
     if not update.force:
         return YES
