@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 from enum import StrEnum
 from functools import cache
 from typing import Any, TypeVar
@@ -18,6 +19,8 @@ from core.limits import BIGGEST_VERSION
 
 Method = TypeVar("Method", bound=Callable[..., None])
 
+DRIVER_TYPES = frozenset({str, int, bool, datetime, type(None)})
+"""Types of values that every column but JSON stores as they are."""
 MARK = "nexus_machine"
 """The attribute of a state field that holds its machine."""
 
@@ -166,8 +169,7 @@ def swap(change: Swap, then: Sequence[Cte] = ()) -> bool:
         tuple((each.name, each.text) for each in then),
     )
     columns = _columns(change.model)
-    params: dict[str, Any] = {f"set_{name}": columns[name].get_db_prep_save(value, connection)
-              for name, value in values.items()}  # fmt: skip
+    params = {f"set_{name}": _stored(columns[name], value) for name, value in values.items()}
     params |= seen
     params |= change.params
     for each in then:
@@ -185,6 +187,13 @@ def declared_transitions(model: type[models.Model], name: str) -> frozenset[tupl
     if not isinstance(state, FSMField):
         raise UndeclaredTransition(f"{model.__name__}.{name} is no state machine")
     return frozenset((str(t.source), str(t.target)) for t in state.get_all_transitions(model))
+
+
+def _stored(column: Any, value: Any) -> Any:
+    """The value as the driver takes it: most are, and to ask the field is a part of each claim."""
+    if type(value) in DRIVER_TYPES and not isinstance(column, models.JSONField):
+        return value
+    return column.get_db_prep_save(value, connection)
 
 
 @cache

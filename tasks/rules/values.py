@@ -115,12 +115,15 @@ class TaskUpdate:
     @property
     def only_releases(self) -> bool:
         """Whether it gives the task back and does nothing else (Spec: tasks 61)."""
-        nothing_else = TaskUpdate(owner="", expected_version=self.expected_version)
-        return self == nothing_else
+        if self.owner != "":
+            return False  # as most updates: asked first, because to build one to compare costs more
+        return self == TaskUpdate(owner="", expected_version=self.expected_version)
 
     def releases_nothing(self, task: TaskRow) -> bool:
         """Whether all that it asks is to release a task without owner (Spec: tasks 16)."""
-        return replace(self, force=False).only_releases and task.owner_id is None
+        if self.owner != "" or task.owner_id is not None:
+            return False
+        return replace(self, force=False).only_releases
 
     @property
     def changes_dependencies(self) -> bool:
