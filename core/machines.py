@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
@@ -19,8 +19,8 @@ from core.limits import BIGGEST_VERSION
 
 Method = TypeVar("Method", bound=Callable[..., None])
 
-DRIVER_TYPES = frozenset({str, int, bool, datetime, type(None)})
-"""Types of values that every column but JSON stores as they are."""
+PLAIN = frozenset({str, int, bool, datetime, type(None)})
+"""Types whose values every column but JSON stores as they are; to ask its field takes longer."""
 MARK = "nexus_machine"
 """The attribute of a state field that holds its machine."""
 
@@ -153,13 +153,13 @@ def swap(change: Swap, then: Sequence[Cte] = ()) -> bool:
             rule="versions",
         )
     values = dict(change.values)
-    seen = {"swap_key": change.key, "swap_version": change.version}
+    params: dict[str, Any] = {"swap_key": change.key, "swap_version": change.version}
     for name, before, after in filter(None, (change.state, change.also)):
         if (str(before), str(after)) not in declared_transitions(change.model, name):
             raise UndeclaredTransition(f"{change.model.__name__}.{name}: {before} -> {after}")
         values[name] = str(after)
     if change.state is not None:
-        seen["swap_before"] = str(change.state[1])
+        params["swap_before"] = str(change.state[1])
     text = _statement(
         change.model,
         tuple(sorted(values)),
@@ -169,8 +169,10 @@ def swap(change: Swap, then: Sequence[Cte] = ()) -> bool:
         tuple((each.name, each.text) for each in then),
     )
     columns = _columns(change.model)
-    params = {f"set_{name}": _stored(columns[name], value) for name, value in values.items()}
-    params |= seen
+    for name, value in values.items():
+        column, plain = columns[name]
+        is_plain = type(value) in plain
+        params[f"set_{name}"] = value if is_plain else column.get_db_prep_save(value, connection)
     params |= change.params
     for each in then:
         params |= each.params
@@ -189,18 +191,13 @@ def declared_transitions(model: type[models.Model], name: str) -> frozenset[tupl
     return frozenset((str(t.source), str(t.target)) for t in state.get_all_transitions(model))
 
 
-def _stored(column: Any, value: Any) -> Any:
-    """The value as the driver takes it: most are, and to ask the field is a part of each claim."""
-    if type(value) in DRIVER_TYPES and not isinstance(column, models.JSONField):
-        return value
-    return column.get_db_prep_save(value, connection)
-
-
 @cache
-def _columns(model: type[models.Model]) -> Mapping[str | None, Any]:
-    """The model's fields by their column's name."""
-    fields = model._meta.concrete_fields  # noqa: SLF001  Django's public name
-    return {each.column: each for each in fields}
+def _columns(model: type[models.Model]) -> Mapping[str, tuple[Any, Collection[type]]]:
+    """The model's fields by their column's name, each with the types that it stores as they are."""
+    fields: Sequence[Any] = model._meta.concrete_fields  # noqa: SLF001  Django's public name
+    return {
+        each.column: (each, () if isinstance(each, models.JSONField) else PLAIN) for each in fields
+    }
 
 
 @cache

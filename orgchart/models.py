@@ -133,6 +133,7 @@ class Agent(models.Model):
 
     class Meta:
         ordering = ["organisation", "role__level", "handle"]
+        indexes = [models.Index(fields=["id"], condition=Q(active=False), name="agent_left")]
         constraints = [
             models.UniqueConstraint(fields=["organisation", "handle"], name="agent_handle_once"),
             models.UniqueConstraint(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 from functools import partial
 
-from django.db.models import QuerySet
+from django.db.models import F, QuerySet
 
 from core.actions import Action
 from core.actors import System
@@ -46,9 +46,11 @@ def release_overdue(now: datetime) -> int:
     changeable = Task.objects.filter(version__lt=BIGGEST_VERSION)
     expired = changeable.filter(~is_paused("owner_id"), lease_due_at__lte=now)
     expired = expired.order_by("lease_due_at")
-    inactive = changeable.filter(owner__active=False, status__in=sorted(UNFINISHED))
+    # In the order of the agents that left, of which each has a range of an index of tasks.
+    left = changeable.filter(owner__active=False, status__in=sorted(UNFINISHED))
+    left = left.filter(organisation=F("owner__organisation")).order_by("owner_id")
     return sweep(expired, partial(_release_expired, now=now), batch=BATCH) + sweep(
-        inactive.order_by("id"), partial(_release_left, now=now), batch=BATCH
+        left, partial(_release_left, now=now), batch=BATCH
     )
 
 

@@ -10,6 +10,7 @@ from core.actions import Action
 from core.actors import System
 from ledger.services import record
 from mailroom.delivery import send_system_mail
+from mailroom.escalations.models import OPEN_THREADS
 from mailroom.escalations.threads import insert_in_thread, rows_of, settle_thread
 from mailroom.escalations.waits import seconds_to_answer
 from mailroom.models import Escalation
@@ -31,7 +32,7 @@ def threads_astray() -> QuerySet[Escalation]:
     ).exclude(mail__sender=None, recipient__reports_to=None)
     untold = Q(told_board_at=None, board_waits_since=None)
     elsewhere = Q(sender__reports_to__active=True) & ~Q(recipient=F("sender__reports_to"))
-    return rows.filter(elsewhere | Q(sender__reports_to=None) & untold).order_by("id")
+    return rows.filter(elsewhere | Q(sender__reports_to=None) & untold).order_by(*OPEN_THREADS)
 
 
 def pass_on_to_superior(first: Escalation, policy: Policy, now: datetime) -> Agent | None:

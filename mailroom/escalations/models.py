@@ -11,6 +11,11 @@ from core.closed_sets import one_of
 from mailroom.vocabulary import ESCALATION_MACHINE, UNSETTLED, EscalationState
 from orgchart.models import Agent, Organisation
 
+OPEN_THREADS = ("sender_id", "recipient_id")
+"""The order in which a scheduled job reads open threads: that of their own index, however many have
+ended. In the order of ids PostgreSQL may read the whole table.
+"""
+
 
 class Escalation(models.Model):
     """One step up the chain, waiting for an answer until `due_at`.

@@ -15,6 +15,7 @@ from core.wording import Wording
 from ledger.services import record
 from mailroom.delivery import send_system_mail
 from mailroom.escalations.following import SYSTEM, pass_on_to_superior, threads_astray
+from mailroom.escalations.models import OPEN_THREADS
 from mailroom.escalations.threads import insert_in_thread, rows_of, save_step
 from mailroom.models import Escalation
 from mailroom.outgoing import outbox
@@ -42,8 +43,10 @@ def sweep_due(now: datetime) -> int:
     timed_out: list[int] = []
     due = Escalation.objects.filter(state=EscalationState.OPEN, due_at__lte=now)
     threads = due.annotate(of=Coalesce("first_id", "id")).values("of")
-    heads = Escalation.objects.filter(first=None, id__in=threads).order_by("id")
-    sweep(heads, lambda first: timed_out.append(_time_out_thread(first, now)))
+    heads = Escalation.objects.filter(first=None, state__in=UNSETTLED, id__in=threads)
+    sweep(
+        heads.order_by(*OPEN_THREADS), lambda first: timed_out.append(_time_out_thread(first, now))
+    )
     return (
         followed
         + sum(timed_out)
@@ -65,7 +68,7 @@ def _left_behind() -> QuerySet[Escalation]:
     """
     rows = Escalation.objects.filter(first=None, state=EscalationState.UNANSWERED)
     untold = rows.filter(told_ceo_at=None, told_board_at=None, board_waits_since=None)
-    return untold.filter(recipient__active=False).order_by("id")
+    return untold.filter(recipient__active=False).order_by(*OPEN_THREADS)
 
 
 def _notify_ceo_of_leaver(first: Escalation, now: datetime) -> None:
@@ -79,7 +82,7 @@ def _send_missing_notices(now: datetime) -> int:
     """Tell the Board of unanswered threads that it got no notice of, where it has a channel now."""
     rows = Escalation.objects.filter(
         first=None, state__in=UNSETTLED, board_waits_since__lt=now
-    ).order_by("id")
+    ).order_by("organisation_id")
 
     def send_of(organisation: Organisation) -> int:
         if not outbox.channels_of(current_policy(organisation.id)):

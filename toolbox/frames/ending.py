@@ -111,7 +111,7 @@ def end_due_frames(now: datetime) -> int:
     """End every frame that timed out, and those of deactivated agents; returns how many rows were
     handled (Spec: frames 9, frames 12). The time of a paused agent's frame does not end.
     """
-    unended = Frame.objects.filter(state__in=UNENDED).order_by("id")
+    unended = Frame.objects.filter(state__in=UNENDED).order_by("due_at", "id")
     late = unended.filter(~is_paused("assignee_id"), due_at__lte=now)
     left = unended.filter(Q(assignee__active=False) | Q(opener__active=False))
     return sum(
