@@ -6,6 +6,7 @@ from django.contrib.postgres.indexes import GinIndex
 from django.contrib.postgres.search import SearchVectorField
 from django.db import models
 from django.db.models import Q
+from django.db.models.expressions import RawSQL
 
 from core.closed_sets import one_of
 from core.limits import MAX_SUBJECT
@@ -103,6 +104,15 @@ class MemoryScope(models.TextChoices):
     ORGANISATION = "organisation"
 
 
+WORDS_IN_A_MEMORY = (
+    "words || array_to_tsvector(ARRAY[scope::text || ' ' || "
+    "COALESCE(agent_id, group_id, organisation_id)::text])"
+)
+"""SQL: the lexemes of an entry, and one more with a space in it, which no text has: the memory that
+it is in. So a search reads what matches in the memories it searches, whatever others hold.
+"""
+
+
 class Memory(models.Model):
     """One entry of a MEMORY.md. Never changes; `words` is what a search reads.
 
@@ -132,7 +142,7 @@ class Memory(models.Model):
                 condition=Q(scope="organisation"),
                 name="memory_organisation",
             ),
-            GinIndex(fields=["words"], name="memory_words"),
+            GinIndex(RawSQL(WORDS_IN_A_MEMORY, []), name="memory_words"),
         ]
         constraints = [
             models.CheckConstraint(

@@ -15,22 +15,30 @@ from documents.memory.owners import owner_of
 from documents.memory.query import parse_query
 from documents.memory.results import FoundMemories
 from documents.memory.rules import memory_writers
-from documents.models import MemoryScope
+from documents.models import WORDS_IN_A_MEMORY, MemoryScope
 from toolbox.caller import Caller, address_of
 
-SEARCH = r"""
+SEARCH = rf"""
 WITH query AS (
-    SELECT websearch_to_tsquery('english', one.spaced) && one.lexemes::tsquery AS words,
+    SELECT websearch_to_tsquery('english', one.spaced) && one.lexemes::tsquery AS wanted,
            one.contains, one.excludes
     FROM jsonb_to_recordset(%(alternatives)s::jsonb)
          AS one(spaced text, lexemes text, contains text[], excludes text[])
 ), own_group AS (
     SELECT id FROM orgchart_group WHERE organisation_id = %(organisation)s AND slug = %(group)s
+), memories AS (
+    SELECT string_agg(quote_literal(kind || ' ' || id), ' | ')::tsquery AS searched
+    FROM (SELECT 'organisation' AS kind, %(organisation)s::bigint AS id
+          UNION ALL SELECT 'agent', %(agent)s::bigint
+          UNION ALL SELECT 'group', id FROM own_group) AS each
 ), found AS (
     SELECT m.id, m.scope, m.author_id, m.person, m.text, m.created_at,
-           sum(ts_rank(m.words, query.words)::float8) AS rank
+           sum(ts_rank(m.words, query.wanted)::float8) AS rank
     FROM documents_memory m CROSS JOIN query
-    WHERE m.words @@ query.words
+    WHERE ({WORDS_IN_A_MEMORY}) @@ (
+          SELECT searched && string_agg('(' || wanted::text || ')', ' | ')::tsquery
+          FROM memories CROSS JOIN query WHERE numnode(wanted) > 0 GROUP BY searched)
+      AND m.words @@ query.wanted
       AND NOT EXISTS (
           SELECT FROM unnest(query.contains) AS wanted
           WHERE strpos(lower(regexp_replace(normalize(m.text, NFKC), '\s+', ' ', 'g')),
