@@ -30,6 +30,9 @@ class ReportType(models.TextChoices):
     COST = "cost"
 
 
+NAMES_CONTRACT = ~Q(contract_ref="")
+
+
 class Document(models.Model):
     """One document. The row is the truth and never changes; `filed_at` says its file is there.
 
@@ -64,11 +67,20 @@ class Document(models.Model):
                 name="document_report_type",
             ),
             models.Index(fields=["organisation", "-created_at", "-id"], name="document_newest"),
-            models.Index(fields=["author", "-created_at"], name="document_author"),
+            models.Index(fields=["author", "-created_at", "-id"], name="document_author"),
+            models.Index(fields=["author", "kind", "-created_at", "-id"], name="document_kind"),
+            models.Index(
+                fields=["author", "report_type", "-created_at", "-id"],
+                condition=Q(kind="report"),
+                name="document_author_type",
+            ),
             models.Index(
                 fields=["organisation", "-created_at"],
                 condition=Q(for_board=True),
                 name="document_for_board",
+            ),
+            models.Index(
+                fields=["contract_ref"], condition=NAMES_CONTRACT, name="document_contract"
             ),
             models.Index(
                 fields=["created_at"], condition=Q(filed_at=None), name="document_unfiled"
@@ -142,7 +154,7 @@ class Memory(models.Model):
                 condition=Q(scope="organisation"),
                 name="memory_organisation",
             ),
-            GinIndex(RawSQL(WORDS_IN_A_MEMORY, []), name="memory_words"),
+            GinIndex(RawSQL(WORDS_IN_A_MEMORY, []), name="memory_words"),  # noqa: S611 - a constant
         ]
         constraints = [
             models.CheckConstraint(

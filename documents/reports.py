@@ -12,7 +12,7 @@ from django.db import connection
 from core import paging
 from core.decision import Allow, Code, refuse
 from documents import rules
-from documents.models import Document, DocumentKind, ReportType
+from documents.models import NAMES_CONTRACT, Document, DocumentKind, ReportType
 from documents.results import ListedReport, ReportPage, WholeReport
 from toolbox.caller import Caller
 
@@ -52,8 +52,12 @@ class ReportFilter:
 
 @cache
 def page_query(*, typed: bool, ranged: bool, paged: bool, filed: bool = False) -> str:
-    """One page over several folders and authors: the newest of each by its index, then of these."""
-    where = ["d.organisation_id = %(organisation)s", "d.kind = %(kind)s"]
+    """One page over several folders and authors: the newest of each by its index, then of these.
+
+    The authors' part leaves the organisation to their own rows: with it PostgreSQL may take the
+    index of the organisation, and look through all documents for the few, or none, of one author.
+    """
+    where = ["d.kind = %(kind)s"]
     if filed:
         where.append("d.department = %(department)s")
     if typed:
@@ -67,10 +71,12 @@ def page_query(*, typed: bool, ranged: bool, paged: bool, filed: bool = False) -
     return f"""
     SELECT page.* FROM (
         SELECT f.* FROM unnest(%(folders)s::text[]) AS one (folder) CROSS JOIN LATERAL (
-            {chosen} AND d.folder = one.folder {newest}) AS f
+            {chosen} AND d.organisation_id = %(organisation)s AND d.folder = one.folder
+            {newest}) AS f
         UNION
-        SELECT a.* FROM unnest(%(authors)s::bigint[]) AS one (id) CROSS JOIN LATERAL (
+        SELECT a.* FROM orgchart_agent one CROSS JOIN LATERAL (
             {chosen} AND d.author_id = one.id {newest}) AS a
+        WHERE one.id = ANY(%(authors)s::bigint[]) AND one.organisation_id = %(organisation)s
     ) AS page ORDER BY page.created_at DESC, page.id DESC LIMIT %(limit)s + 1
     """
 
@@ -191,11 +197,12 @@ def _readable(caller: Caller, path: str, author_id: int) -> bool:
 def has_denied_report(caller: Caller, contract_ref: str) -> bool:
     """Whether a report on a contract is filed where the caller's role is denied to read."""
     rows = Document.objects.filter(
+        NAMES_CONTRACT,
         organisation_id=caller.organisation_id,
         kind=DocumentKind.REPORT,
         contract_ref=contract_ref,
     )
-    folders = rows.values_list("folder", flat=True).distinct()
+    folders = rows.order_by().values_list("folder", flat=True).distinct()
     return any(rules.is_denied_to(each, caller.agent, caller.policy) for each in folders)
 
 

@@ -12,10 +12,12 @@ import pytest
 from django.db import connection, transaction
 from django.utils import timezone
 
+from core.params import Page
 from tests.company import Company
 from tests.loaded import loaded
 from tests.plans import rows_touched
 from toolbox import door
+from toolbox.registry import REGISTRY
 
 __all__ = ["loaded"]
 
@@ -63,11 +65,34 @@ SELECT %(organisation)s, CASE WHEN n < 40 THEN 'rare' ELSE 'shop' END, '',
     CASE WHEN n < 40 THEN 'bug' ELSE 'praise' END, 'Fine', '', now()
 FROM generate_series(1, %(rows)s) AS n
 """
+REPORTS = """
+INSERT INTO documents_document (organisation_id, kind, author_id, folder, path, title, body, sha256,
+    report_type, department, for_board, contract_ref, created_at, filed_at)
+SELECT %(organisation)s, 'report', w.id, 'company/reports/' || w.handle || '/',
+    'company/reports/' || w.handle || '/' || n || '.md', 'Report', '', repeat('a', 64),
+    CASE WHEN n < 40 THEN 'status' ELSE 'cost' END, 'tech', false, '',
+    now() - n * interval '1 second', now()
+FROM generate_series(1, %(rows)s) AS n
+JOIN orgchart_agent w ON w.handle = CASE WHEN n %% 2 = 0 THEN 'qa_worker' ELSE 'research_worker' END
+"""
+MEMORIES = """
+INSERT INTO documents_memory (organisation_id, scope, agent_id, author_id, person, text, words,
+    created_at)
+SELECT %(organisation)s, CASE w.handle WHEN 'it_manager' THEN 'organisation' ELSE 'agent' END,
+    CASE w.handle WHEN 'it_manager' THEN NULL ELSE w.id END, w.id, '', text,
+    to_tsvector('english', text), now()
+FROM generate_series(1, %(rows)s) AS n
+JOIN orgchart_agent w ON w.handle = 'research_worker'
+    OR n < 40 AND w.handle IN ('it_manager', 'qa_worker')
+CROSS JOIN concat('Service deployed ', CASE WHEN n < 20 THEN 'rarely' END) AS text
+"""
 TABLES = {
     "mailroom_mail": MAILS,
     "tasks_task": TASKS,
     "contracts_contract": CONTRACTS,
     "tasks_feedback": FEEDBACK,
+    "documents_document": REPORTS,
+    "documents_memory": MEMORIES,
 }
 
 
@@ -95,7 +120,15 @@ LISTS = {
         status=(None, "completed"), roleFilter=(None, "qa_worker"), owner=(None, "")
     ),
     ("qa_worker", "task_recommend"): [{}],
-    ("product_manager", "read_reports"): [{}],
+    ("product_manager", "read_reports"): choices(
+        kind=(None, "note"), report_type=(None, "status"), department=(None, "tech")
+    ),
+    ("it_manager", "read_tech_reports"): choices(report_type=(None, "status")),
+    ("qa_worker", "memory_search"): choices(query=("deployed", "rarely", "-rarely", "none")),
+    ("qa_worker", "read_memory"): choices(scope=("agent", "organisation")),
+    ("qa_worker", "read_contract"): [{"contract_id": f"CON-{1:020}-fill"}],
+    ("ceo", "list_contracts"): [{"contract_id": f"CON-{1:020}-fill"}],
+    ("product_manager", "manage_backlog"): [{"action": "list"}],
     ("qa_worker", "list_contracts"): choices(
         state=(None, "pending", "cancelled"), role=(None, "issued", "assigned")
     ),
@@ -124,6 +157,16 @@ def nexus(full):
     with transaction.atomic():
         yield Company(full.organisation)
         transaction.set_rollback(True)
+
+
+def test_every_tool_that_lists_is_here():
+    listing = {tool.name for tool in REGISTRY.all() if "cursor" in tool.params.model_fields}
+    listing |= {tool.name for tool in REGISTRY.all() if issubclass(tool.params, Page)}
+    without_table = {"list_agents"}
+    of_an_office = {
+        "case_list"
+    }  # no role of this company has one; its two orders have an index each
+    assert listing - without_table - of_an_office <= {tool for _, tool in LISTS}
 
 
 class TestListOfALongTable:
