@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from dataclasses import dataclass
 
 from core.decision import Allow, Code, Decision, deny
 
@@ -12,25 +13,49 @@ REF_FOLDERS = frozenset({"refs", "heads", "tags", "remotes", "origin"})
 BRANCH = re.compile(r"[A-Za-z0-9][A-Za-z0-9._/-]{0,199}\Z")
 
 
-def branch_problem(name: str) -> str:
+@dataclass(frozen=True, slots=True)
+class TakenNames:
+    """The name of a repository's main branch, and the names of other branches."""
+
+    main: str = ""
+    names: frozenset[str] = frozenset()
+
+
+NONE_TAKEN = TakenNames()
+
+
+def branch_problem(name: str, taken: TakenNames = NONE_TAKEN) -> str:
     """Why a name cannot be a contract's branch, or '' if it can.
 
     Protected by any spelling comes first; then every name that git could read as something other
-    than a branch: an option, a refspec, a ref path, a character outside the plain ones.
+    than a branch: an option, a refspec, a ref path, a character outside the plain ones. Git keeps
+    no branch inside another: there is no `work/login` where there is a branch `work`.
     """
-    if _is_protected(name):
+    is_main = bool(taken.main) and name.casefold() == taken.main.casefold()
+    if is_main or _is_protected(name):
         return "it is protected"
     if not _is_plain(name):
         return "it is not a plain branch name"
+    others = {taken.main, *taken.names}
+    if not others.isdisjoint(folders_of(name)):
+        return "it lies in another branch"
+    if any(name in folders_of(other) for other in others):
+        return "another branch lies in it"
     return ""
 
 
-def can_assign_branch(name: str) -> Decision:
+def folders_of(name: str) -> list[str]:
+    """The folders that a branch's name lies in: `a` and `a/b` of `a/b/c`."""
+    parts = name.split("/")
+    return ["/".join(parts[:end]) for end in range(1, len(parts))]
+
+
+def can_assign_branch(name: str, taken: TakenNames = NONE_TAKEN) -> Decision:
     """Decide whether a contract may name this branch: its own, never a protected one.
 
     Spec: contracts 32.
     """
-    problem = branch_problem(name)
+    problem = branch_problem(name, taken)
     if not problem:
         return Allow("assigned_branch")
     return deny(

@@ -1,13 +1,15 @@
-"""What rooms above know of a contract's code: the commit of its branch, runs of its judge."""
+"""What rooms above know of code: a contract's commit, its judge's runs, names of branches."""
 
 from __future__ import annotations
 
+from contracts.branches import TakenNames
 from contracts.models import Contract
 from core.hooks import Hook
 from toolbox.caller import Caller
 
 commits = Hook[[Contract], str]("the commit that a contract's branch is at now, or ''")
 runs = Hook[[Caller, str], str]("the digest of the log of the caller's last run on a commit, or ''")
+branches = Hook[[int, str], TakenNames]("what an organisation's branches leave free of a name")
 
 
 def submitted_commit(contract: Contract) -> str:

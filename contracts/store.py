@@ -6,12 +6,15 @@ from collections.abc import Iterable
 from datetime import datetime
 from typing import Any
 
-from contracts import rules
+from django.db.models import Q
+
+from contracts import evidence, rules
+from contracts.branches import NONE_TAKEN, TakenNames, folders_of
 from contracts.judging import SubmissionFacts, submission_of
 from contracts.models import Contract, Report, Verdict
 from contracts.results import ContractVersion
 from contracts.rules import ContractFacts
-from contracts.vocabulary import ContractKind, ContractState
+from contracts.vocabulary import FINAL_STATES, ContractKind, ContractState
 from core.actions import Action
 from core.actors import Actor
 from core.database import needs_transaction
@@ -100,6 +103,25 @@ def makers_among(agent_ids: Iterable[int], branch: str) -> frozenset[int]:
         return frozenset()
     held = Contract.objects.filter(assignee_id__in=list(agent_ids), assigned_branch=branch)
     return frozenset(held.exclude(accepted_at=None).values_list("assignee_id", flat=True))
+
+
+def names_in_the_way(organisation_id: int, name: str) -> TakenNames:
+    """The branches that leave no room for one of this name: those of the repository, and of
+    contracts that have not ended (Spec: contracts 32).
+    """
+    if not name:
+        return NONE_TAKEN
+    rows = Contract.objects.filter(in_the_way("assigned_branch", name))
+    held = rows.filter(organisation_id=organisation_id).exclude(state__in=FINAL_STATES)
+    names = frozenset(held.values_list("assigned_branch", flat=True))
+    known = next(iter(evidence.branches(organisation_id, name)), NONE_TAKEN)
+    return TakenNames(main=known.main, names=known.names | names)
+
+
+def in_the_way(field: str, name: str) -> Q:
+    """The condition that a branch lies in one of this name, or one of this name in it."""
+    inside = Q(**{f"{field}__startswith": f"{name}/"})
+    return inside | Q(**{f"{field}__in": folders_of(name)})
 
 
 def writers_of_terms(*contract_ids: str) -> frozenset[int]:

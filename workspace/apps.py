@@ -16,7 +16,7 @@ class WorkspaceConfig(AppConfig):
         from orgchart.packs.checking import doubts_about_skill
         from orgchart.services import settings_changing, settings_previewed
         from workspace.builds import waiting as builds_waiting
-        from workspace.git.evidence import commit_of_contract
+        from workspace.git.evidence import branches_in_the_way, commit_of_contract
         from workspace.git.judged_commit import last_run
         from workspace.git.settings import follow_settings, preview_settings
         from workspace.skills import waiting
@@ -25,6 +25,7 @@ class WorkspaceConfig(AppConfig):
         doubts_about_skill.join(doubts_about)
         evidence.commits.join(commit_of_contract)
         evidence.runs.join(last_run)
+        evidence.branches.join(branches_in_the_way)
         settings_changing.join(follow_settings)
         settings_previewed.join(preview_settings)
         register_kinds((*waiting.KINDS, *builds_waiting.KINDS))

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from decimal import Decimal
 
-from contracts.branches import can_assign_branch
+from contracts.branches import NONE_TAKEN, TakenNames, can_assign_branch
 from contracts.issuing import rules
 from contracts.issuing.changes import NamedChange, can_expire, can_name_changes
 from contracts.issuing.rules import GrantedChannel, RequestedChannel
@@ -53,10 +53,12 @@ def check_draft(
     now: datetime,
     *,
     makers: frozenset[int] = frozenset(),
+    taken: TakenNames = NONE_TAKEN,
 ) -> list[GrantedChannel]:
     """Decide on everything that a draft contains; returns the channels it opens, one for a pair.
 
-    `makers` are the judges that worked on its branch before.
+    `makers` are the judges that worked on its branch before, `taken` the branches in whose way it
+    may be.
 
     Raises Denied.
     """
@@ -82,7 +84,7 @@ def check_draft(
     require(rules.can_open_mode(draft.mode, policy))
     require(can_give_scope(draft.workspace_scope, issuer, assignee, policy))
     if draft.assigned_branch:
-        require(can_assign_branch(draft.assigned_branch))
+        require(can_assign_branch(draft.assigned_branch, taken))
     require(can_be_judged(replace(terms_of(draft, issuer, assignee), makers=makers), policy))
     return _check_channels(draft.grants, issuer, assignee, policy)
 

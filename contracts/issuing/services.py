@@ -21,7 +21,7 @@ from contracts.issuing.rules import GrantedChannel
 from contracts.judging import is_judge
 from contracts.models import Contract, OrgChangeLine
 from contracts.results import IssuedContract
-from contracts.store import makers_among, version_result
+from contracts.store import makers_among, names_in_the_way, version_result
 from contracts.vocabulary import FINAL_STATES, ContractKind
 from core.actions import Action
 from core.actors import Actor, Person
@@ -85,7 +85,8 @@ def _decide_and_issue(
     draft = replace(draft, changes=resolve_changes(draft.changes, policy))
     judges = (agent.id for agent in policy.agents.values() if is_judge(agent, policy))
     makers = makers_among(judges, draft.assigned_branch)
-    channels = check_draft(draft, caller.agent, assignee, policy, now, makers=makers)
+    taken = names_in_the_way(policy.organisation_id, draft.assigned_branch)
+    channels = check_draft(draft, caller.agent, assignee, policy, now, makers=makers, taken=taken)
     rule = caller.require(allowed).rule  # noted last: it explains the call
     return _issue(_Issue(draft, caller, caller.agent, assignee, channels, rule, policy), now)
 

@@ -4,7 +4,7 @@ import itertools
 
 import pytest
 
-from contracts.branches import branch_problem, can_assign_branch
+from contracts.branches import TakenNames, branch_problem, can_assign_branch
 from core.decision import Allow, Code
 from workspace import rules as git_rules
 
@@ -53,3 +53,30 @@ def test_no_other_name_is_assigned_or_written_to(name, word):
 def test_a_protected_branch_is_refused_in_every_pair_of_spellings(branch):
     for one, other in itertools.product(SPELLINGS.values(), repeat=2):
         assert "protected" in branch_problem(other(one(branch))), (one, other)
+
+
+TAKEN = TakenNames(main="trunk", names=frozenset({"work", "fix/deep/er"}))
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("trunk", "protected"),
+        ("Trunk", "protected"),
+        ("trunk/login", "lies in another branch"),
+        ("work/login", "lies in another branch"),
+        ("work/login/page", "lies in another branch"),
+        ("fix", "another branch lies in it"),
+        ("fix/deep", "another branch lies in it"),
+        ("work", ""),
+        ("workshop", ""),
+        ("fix/other", ""),
+        ("fix/deep/er", ""),
+    ],
+)
+def test_no_branch_lies_in_another_or_is_the_main_branch(name, words):
+    problem = branch_problem(name, TAKEN)
+    assert problem.endswith(words)
+    assert bool(problem) == bool(words)
+    for found in (can_assign_branch(name, TAKEN), git_rules.can_use_branch(name, name, TAKEN)):
+        assert isinstance(found, Allow) is not bool(words)

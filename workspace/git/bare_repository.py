@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
 import tempfile
@@ -98,9 +99,10 @@ class BareRepository:
             yield replace(self, quarantine=Path(objects))
 
     def commit_at(self, ref: str) -> str:
-        """The commit that a full ref names, or ''."""
-        found = self.run("for-each-ref", "--format=%(objectname)", "--", ref)
-        return found.decode("ascii").strip()
+        """The commit that a full ref names, or ''; not those of refs that lie in a folder of it."""
+        found = self.run("for-each-ref", "--format=%(refname) %(objectname)", "--", ref)
+        refs = dict(line.rsplit(" ", 1) for line in os.fsdecode(found).split("\n") if line)
+        return refs.get(ref, "")
 
     def set_ref(self, ref: str, new: str, old: str | None = None) -> None:
         """Move a ref; if `old` is given, only from there. Raises GitFailed."""

@@ -134,7 +134,7 @@ def _begin_of(
     name = contract.assigned_branch
     hold_lock("git repository", repository.id)
     pushed = branch_row(repository, name)
-    require_free(caller, contract, pushed, name)
+    require_free(caller, contract, repository, pushed)
     main = branch_row(repository, repository.main)
     assert main is not None  # noqa: S101  a repository is inserted with its main branch
     drafts = drafts_of(repository.organisation)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from contracts.branches import NONE_TAKEN, TakenNames
 from contracts.models import Contract
-from workspace.git.models import Branch
+from contracts.store import in_the_way
+from workspace.git.models import Branch, Repository
 
 
 def commit_of_contract(contract: Contract) -> str:
@@ -18,3 +20,15 @@ def commit_of_contract(contract: Contract) -> str:
         .first()
         or ""
     )
+
+
+def branches_in_the_way(organisation_id: int, name: str) -> TakenNames:
+    """The main branch of an organisation, and the branches that leave no room for this name."""
+    repository = Repository.objects.filter(organisation_id=organisation_id).first()
+    return taken_in(repository, name) if repository else NONE_TAKEN
+
+
+def taken_in(repository: Repository, name: str) -> TakenNames:
+    """The main branch of a repository, and the branches that leave no room for this name."""
+    rows = repository.branches.filter(in_the_way("name", name))
+    return TakenNames(main=repository.main, names=frozenset(rows.values_list("name", flat=True)))

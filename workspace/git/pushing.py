@@ -16,11 +16,13 @@ from ledger.services import record
 from orgchart.models import Organisation
 from toolbox.caller import Caller
 from workspace.git import rules
+from workspace.git.evidence import taken_in
 from workspace.git.holding import held_work_tree
 from workspace.git.models import Branch, BranchMove, Draft, MoveKind, Repository
 from workspace.git.repositories import bare_of, branch_row, drafts_of, ensure_repository
 from workspace.git.running import GitFailed
 from workspace.results import BranchResult
+from workspace.rules import can_use_branch
 from workspace.services import require_branch
 
 
@@ -69,7 +71,7 @@ def _require_pushable(
     caller.require(can_work_on(facts, caller.agent))
     hold_lock("git repository", repository.id)
     branch = branch_row(repository, name)
-    require_free(caller, contract, branch, name)
+    require_free(caller, contract, repository, branch)
     return row.issuer_id, branch.commit if branch else ""
 
 
@@ -80,8 +82,16 @@ def repository_of(caller: Caller, now: datetime) -> Repository:
     return ensure_repository(organisation=organisation, caller=system, now=now)
 
 
-def require_free(caller: Caller, contract: ContractFacts, branch: Branch | None, name: str) -> None:
-    """No other open contract has pushed to the branch. Raises Denied BRANCH_DENIED."""
+def require_free(
+    caller: Caller, contract: ContractFacts, repository: Repository, branch: Branch | None
+) -> None:
+    """The repository has room for the contract's branch, and no other open contract pushed to it.
+
+    Raises Denied BRANCH_DENIED.
+    """
+    name = contract.assigned_branch
+    taken = taken_in(repository, name)
+    caller.require(can_use_branch(name, name, taken))
     held = branch.contract if branch else None
     holder = contract_facts(held, caller.policy) if held else None
     caller.require(rules.can_continue_branch(name, holder, contract.id))
@@ -107,10 +117,11 @@ def _push(repository: Repository, name: str, old: str, new: str) -> None:
             environment={"NEXUS_BRANCH": name},
         )  # fmt: skip
     except GitFailed as problem:
-        is_hook = "NEXUS:" in problem.said
+        said = problem.said.replace(str(bare.folder), "the repository")
+        is_hook = "NEXUS:" in said
         raise refuse(
             Code.BRANCH_DENIED if is_hook else Code.INVALID_TRANSITION,
-            f"the repository refuses the push: {problem.said[:500]}",
+            f"the repository refuses the push: {said[:500]}",
             f"push {name}" if is_hook else "call git_branch, which takes in what was pushed before",
             rule="no push reaches a protected branch (spec: hands 2)",
         ) from problem

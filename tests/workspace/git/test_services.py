@@ -2,6 +2,8 @@
 
 import pytest
 
+from contracts.branches import NONE_TAKEN
+from contracts.issuing import services as issuing
 from contracts.models import Report, Verdict
 from ledger.models import Event
 from orgchart.models import ContactRule
@@ -87,6 +89,64 @@ class TestGitBranch:
         assert hands.commit(page, handle="frontend_worker").code == "BRANCH_DENIED"
         assert hands.push("frontend_worker").code == "INVALID_TRANSITION"
         assert hands.tip() == Report.objects.get(contract=first).commit
+
+
+class TestBranchesInEachOther:
+    """Git keeps `feat` and `feat/indexer` in one repository as little as a file and a folder."""
+
+    @pytest.fixture
+    def unchecked(self, monkeypatch):
+        """Contracts as they were issued before, or at the same moment."""
+        monkeypatch.setattr(issuing, "names_in_the_way", lambda *_: NONE_TAKEN)
+
+    def issue(self, hands, branch):
+        return hands.call(
+            "it_manager", "create_contract", to="frontend_worker", title="Page", body="Build it.",
+            mode="coding", workspace_scope=["src/page/"], assigned_branch=branch,
+        )  # fmt: skip
+
+    @pytest.mark.parametrize("name", ["feat", f"{BRANCH}/page", "main/page"])
+    @pytest.mark.parametrize("is_pushed", [False, True])
+    def test_are_refused_when_a_contract_is_issued(self, hands, name, is_pushed):
+        contract = hands.hire()
+        if is_pushed:
+            hands.pushed()
+            world.close(hands.company, contract, "cancelled")
+        elif name == "main/page":
+            assert hands.branch().status == 200  # the repository is there
+        refused = self.issue(hands, name)
+        assert (refused.code, BRANCH in refused.body["message"].replace(name, "")) == (
+            "BRANCH_DENIED", False
+        )  # fmt: skip
+
+    def test_are_free_again_where_nothing_was_pushed(self, hands):
+        world.close(hands.company, hands.hire(), "cancelled")
+        assert self.issue(hands, "feat").status == 200
+
+    @pytest.mark.parametrize("name", ["feat", f"{BRANCH}/page"])
+    @pytest.mark.usefixtures("unchecked")
+    def test_are_refused_by_git_without_the_name_of_the_other(self, hands, name):
+        hands.hire()
+        hands.pushed()
+        hands.hire("frontend_worker", assigned_branch=name, workspace_scope=["src/page/"])
+        hands.write("src/page/page.py", handle="frontend_worker")
+        for refused in (
+            hands.branch("frontend_worker", name),
+            hands.commit("src/page/page.py", handle="frontend_worker"),
+        ):
+            assert refused.code == "BRANCH_DENIED"
+            assert BRANCH not in str(refused.body).replace(name, "")
+
+    @pytest.mark.usefixtures("unchecked")
+    def test_are_refused_at_the_push_of_the_later_one(self, hands):
+        hands.hire("frontend_worker", assigned_branch="feat", workspace_scope=["src/page/"])
+        hands.write("src/page/page.py", handle="frontend_worker")
+        assert hands.commit("src/page/page.py", handle="frontend_worker").status == 200
+        hands.hire()
+        hands.pushed()
+        refused = hands.push("frontend_worker", "feat")
+        assert refused.code == "BRANCH_DENIED"
+        assert BRANCH not in str(refused.body)
 
 
 class TestGitCommit:
