@@ -76,9 +76,9 @@ def open_mode(
 def bind_session(
     *, session_id: str, mode: ToolMode, caller: Actor, now: datetime, reason: str, contract_ref: str
 ) -> None:
-    """Let a session work under one contract, in that contract's mode."""
+    """Let a session work under one contract, in that contract's mode, unless a person closed it."""
     with transaction.atomic():
-        if mode is not ToolMode.CHAT_SAFE:
+        if mode is not ToolMode.CHAT_SAFE and not _was_closed_by_person(contract_ref, caller):
             open_mode(
                 session_id=session_id,
                 mode=mode,
@@ -168,13 +168,11 @@ def release_contract(*, caller: Actor, now: datetime, reason: str, contract_ref:
 def reopen_mode(*, caller: Actor, now: datetime, reason: str, contract_ref: str) -> None:
     """Open a contract's mode again in the session that had it last, if there was one.
 
-    A session that works under another contract by now keeps it.
+    A session that works under another contract by now keeps it. A mode that a person closed stays
+    closed.
     """
-    grants = ModeGrant.objects.filter(
-        contract_ref=contract_ref, session__organisation_id=caller.organisation_id
-    )
-    last = grants.order_by("-opened_at", "-id").first()
-    if last is None:
+    last = _grants_of(contract_ref, caller).order_by("-opened_at", "-id").first()
+    if last is None or _was_closed_by_person(contract_ref, caller):
         return
     other = Session.objects.select_for_update().get(id=last.session_id).contract_ref
     open_mode(
@@ -189,6 +187,20 @@ def reopen_mode(*, caller: Actor, now: datetime, reason: str, contract_ref: str)
         row = Session.objects.get(id=last.session_id)
         row.contract_ref = other
         _save_binding(row)
+
+
+def _grants_of(contract_ref: str, caller: Actor) -> QuerySet[ModeGrant]:
+    return ModeGrant.objects.filter(
+        contract_ref=contract_ref, session__organisation_id=caller.organisation_id
+    )
+
+
+def _was_closed_by_person(contract_ref: str, caller: Actor) -> bool:
+    """Whether a person closed a mode that the contract opened: only a person opens it again then.
+
+    Spec: modes 13.
+    """
+    return _grants_of(contract_ref, caller).filter(closed_by__startswith="human:").exists()
 
 
 def _lock_open_grants(caller: Actor) -> QuerySet[ModeGrant]:

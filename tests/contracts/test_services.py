@@ -20,6 +20,7 @@ from ledger.models import Event
 from mailroom.models import ContactGrant, Mail, MailRejection
 from orgchart.models import Agent, Organisation
 from orgchart.policy.parties import BOARD_PARTY
+from orgchart.policy.vocabulary import ToolMode
 from tests.contracts.world import (
     accept,
     at_state,
@@ -33,6 +34,7 @@ from tests.contracts.world import (
     submit_by_mail,
 )
 from toolbox.models import ModeGrant, Session
+from toolbox.modes import close_mode, open_mode
 
 pytestmark = pytest.mark.django_db
 
@@ -738,6 +740,44 @@ class TestSessionsOfContracts:
     def test_none_for_a_contract_that_opens_nothing(self, nexus):
         contract_id = at_state(nexus, ContractState.IN_PROGRESS)
         assert self.open(nexus, contract=contract_id).code == "INVALID_PARAMS"
+
+
+class TestAModeThatAPersonClosed:
+    """Spec: modes 13: the agent does not undo what a person did."""
+
+    @pytest.fixture
+    def contract_id(self, nexus):
+        contract_id = at_state(nexus, ContractState.IN_PROGRESS, coding=True)
+        session = nexus.caller("backend_worker").session
+        board = nexus.person("Board")
+        close_mode(session_id=session.id, caller=board, now=now(), reason="Wait.")
+        return contract_id
+
+    def open(self, nexus, contract_id):
+        return nexus.post("/api/v1/sessions", {"contract": contract_id}, "backend_worker").body
+
+    def test_is_opened_by_no_further_session_of_the_contract(self, nexus, contract_id):
+        opened = self.open(nexus, contract_id)
+        assert (opened["mode"], opened["contract"]) == ("chat_safe", contract_id)
+        assert not ModeGrant.objects.filter(closed_at=None).exists()
+
+    def test_is_not_opened_by_rework(self, nexus, contract_id):
+        submit(nexus, contract_id)
+        assert close(nexus, contract_id, "rework", reason="No tests.")["state"] == "in_progress"
+        assert nexus.caller("backend_worker").session.mode == "chat_safe"
+
+    def test_is_opened_again_by_a_person(self, nexus, contract_id):
+        opened = self.open(nexus, contract_id)
+        board = nexus.person("Board")
+        open_mode(
+            session_id=opened["id"], mode=ToolMode.CODING, caller=board, now=now(), reason="Go on."
+        )
+        read = nexus.get(f"/api/v1/sessions/{opened['id']}", "backend_worker").body
+        assert (read["mode"], read["contract"]) == ("coding", contract_id)
+
+    def test_says_nothing_of_another_contract(self, nexus, contract_id):
+        other = at_state(nexus, ContractState.IN_PROGRESS, coding=True)
+        assert self.open(nexus, other)["mode"] == "coding"
 
 
 class TestReadContract:

@@ -102,7 +102,7 @@ CLOSE = Act(
     deed=Deed.SWITCH_MODE,
     explanation=_(
         "The session is in chat_safe mode from the next call on. Grants that a contract gave are "
-        "closed too; the contract itself continues."
+        "closed too; the contract itself continues, and only a person opens the mode for it again."
     ),
     perform=_close,
     possible=_has_open_grant,
