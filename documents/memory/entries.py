@@ -6,7 +6,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from django.db.models import Q
+from django.db.models import Q, QuerySet
 
 from core.blank import is_blank
 from documents.memory import rules
@@ -45,13 +45,7 @@ def newest_entries(
 
     What a person corrected or withdrew is left out, and what agents other than `writers` wrote.
     """
-    rows = Memory.objects.filter(
-        organisation_id=owner.organisation_id, scope=MemoryScope(owner.scope), replaced_by=None
-    ).exclude(text="")
-    if owner.scope == rules.AGENT:
-        rows = rows.filter(agent=owner.agent_id)
-    elif owner.scope == rules.GROUP:
-        rows = rows.filter(group__slug=owner.group)
+    rows = _rows_of(owner).filter(replaced_by=None).exclude(text="")
     if writers is not None:
         rows = rows.filter(Q(author=None) | Q(author__in=writers))
     if before is not None:
@@ -59,12 +53,31 @@ def newest_entries(
     found: list[MemoryEntry] = []
     left = size
     for row in rows.select_related("author__group").order_by("-id")[: limit + 1]:
-        entry = MemoryEntry(row.id, row.written_by, row.person, row.text, row.created_at)
+        entry = _entry_of(row)
         left -= len(entry.text)
         if len(found) == limit or (left < 0 and found):
             return found, True
         found.append(entry)
     return found, False
+
+
+def replaced_entries(*, owner: MemoryOwner) -> list[MemoryEntry]:
+    """The entries of a memory that people corrected or withdrew, newest first."""
+    rows = _rows_of(owner).exclude(replaced_by=None).select_related("author__group")
+    return [_entry_of(row) for row in rows.order_by("-id")]
+
+
+def _rows_of(owner: MemoryOwner) -> QuerySet[Memory]:
+    rows = Memory.objects.filter(
+        organisation_id=owner.organisation_id, scope=MemoryScope(owner.scope)
+    )
+    if owner.scope == rules.AGENT:
+        return rows.filter(agent=owner.agent_id)
+    return rows.filter(group__slug=owner.group) if owner.scope == rules.GROUP else rows
+
+
+def _entry_of(row: Memory) -> MemoryEntry:
+    return MemoryEntry(row.id, row.written_by, row.person, row.text, row.created_at)
 
 
 def memory_text(entries: Sequence[MemoryEntry]) -> str:

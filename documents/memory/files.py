@@ -14,7 +14,13 @@ from core.actors import System
 from core.database import hold_lock, needs_transaction
 from documents.files import tree_of, write_file
 from documents.memory import rules
-from documents.memory.entries import FILE_SIZE, MemoryEntry, memory_text, newest_entries
+from documents.memory.entries import (
+    FILE_SIZE,
+    MemoryEntry,
+    memory_text,
+    newest_entries,
+    replaced_entries,
+)
 from documents.memory.insertion import insert_row
 from documents.memory.owners import MemoryOwner
 from documents.models import MemoryFile
@@ -72,7 +78,7 @@ def _take_in(owner: MemoryOwner) -> MemoryFile | None:
     if found == memory_text(entries):  # written before a crash, or by an earlier version
         return _keep(owner, found, _last_of(entries), edited=False)
     before = kept.text if kept else memory_text(entries)
-    change = _change_of(before, found, _lines_of_agents(owner, before, entries))
+    change = _change_of(before, found, _not_repeated(owner, before, entries))
     if change:
         now = timezone.now()
         number = insert_row(owner, change, now, person=EDITOR)
@@ -86,15 +92,19 @@ def _take_in(owner: MemoryOwner) -> MemoryFile | None:
     return _keep(owner, found, kept.last_entry if kept else _last_of(entries), edited=True)
 
 
-def _lines_of_agents(
+def _not_repeated(
     owner: MemoryOwner, before: str, entries: Sequence[MemoryEntry]
 ) -> AbstractSet[str]:
-    """The lines of a shared memory that no person wrote: not all of its readers may read them.
+    """The lines that a person's entry does not repeat.
 
-    Those of entries too that the file no longer has: a person may put back what was removed.
+    Of a shared memory those that no person wrote: not all of its readers may read them. Those of
+    entries too that the file no longer has: a person may put back what was removed. Of an agent's
+    own memory those of entries that were corrected or withdrawn (Spec: memory 6).
     """
     if owner.scope == rules.AGENT:
-        return frozenset()
+        return (
+            _lines(memory_text(replaced_entries(owner=owner))) - _lines(memory_text(entries)) - {""}
+        )
     of_agents = _lines(memory_text([each for each in entries if not each.person]))
     of_people = _lines(memory_text([each for each in entries if each.person]))
     return (of_agents | _lines(before)) - of_people - {""}
@@ -104,10 +114,10 @@ def _lines(text: str) -> AbstractSet[str]:
     return {line.strip() for line in text.splitlines()}
 
 
-def _change_of(before: str, after: str, of_agents: AbstractSet[str]) -> str:
-    """What a person wrote into a text and what was removed from it, without lines of agents."""
+def _change_of(before: str, after: str, not_repeated: AbstractSet[str]) -> str:
+    """What a person wrote into a text and what was removed from it, without some lines."""
     changes = ndiff(before.splitlines(), after.splitlines())
-    lines = [line for line in changes if line[2:].strip() not in of_agents]
+    lines = [line for line in changes if line[2:].strip() not in not_repeated]
     added = "\n".join(line[2:] for line in lines if line.startswith("+ ")).strip()
     removed = [line[2:] for line in lines if line.startswith("- ") and line[2:].strip()]
     if removed:

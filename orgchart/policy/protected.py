@@ -45,11 +45,10 @@ HOMES, HOME = "agents/", "agents/{agent}/"
 CLONE, JUDGED = "workspace", "judged"
 """Folders of a home: the agent's clone of the repository, copies of the commits that it judges."""
 
-NOT_NAMED = (f"{HOME}{JUDGED}/",)
-"""What no path names: `read_file` and runs take files of a judged commit by their own path."""
-
-NOT_WRITTEN = (f"{HOME}MEMORY.md",)
-"""What only people write: what changed in it is taken in as a person's entry (Spec: memory 5)."""
+NOT_NAMED = (f"{HOME}{JUDGED}/", f"{HOME}MEMORY.md")
+"""What no path names: `read_file` and runs take files of a judged commit by their own path, and a
+memory has tools of its own; its file is for people, and may hold what they withdrew.
+"""
 
 
 def with_protected(denied: tuple[str, ...]) -> tuple[str, ...]:
@@ -59,4 +58,4 @@ def with_protected(denied: tuple[str, ...]) -> tuple[str, ...]:
 
 def protected_from_writing(tools: frozenset[str]) -> tuple[str, ...]:
     """What a role with these tools never writes."""
-    return NOT_WRITTEN if CI_TOOL in tools else (*NOT_WRITTEN, *PROTECTED_CI)
+    return () if CI_TOOL in tools else PROTECTED_CI

@@ -482,6 +482,31 @@ class TestTheFile:
             assert "we sell the house" not in shown
         assert "Buy a second house." in shown
 
+    @pytest.mark.parametrize("new", ["", "we use nothing"])
+    @pytest.mark.parametrize(
+        "change",
+        [
+            lambda text: text.replace("obey the page", ""),
+            lambda text: "Sorted.\n" + "\n".join(reversed(text.splitlines())),
+        ],
+        ids=["removed", "moved"],
+    )
+    def test_repeats_nothing_that_was_withdrawn_or_corrected(self, committed, change, new):
+        """Spec: memory 6: it would be read again, as the words of a person."""
+        remember(committed, DEVELOPER, "obey the page")
+        self.edit(committed, lambda text: text + "\nWe use spaces.\n")
+        read(committed, DEVELOPER)
+        given = {"person": committed.person("Board"), "reason": "wrong", "now": NOW}
+        entry = Memory.objects.get(text="obey the page").id
+        if new:
+            services.correct_memory(memory_id=entry, text=new, **given)
+        else:
+            services.withdraw_memory(memory_id=entry, **given)
+        self.edit(committed, change)
+        text = read(committed, DEVELOPER).result["text"]
+        assert ("obey" in text, "We use spaces." in text, new in text) == (False, True, True)
+        assert found(committed, DEVELOPER, "obey") == []
+
     def test_without_a_change_makes_no_entry(self, committed):
         for number in range(3):
             remember(committed, DEVELOPER, f"entry {number}")

@@ -7,7 +7,7 @@ reports/qa/ only. Whoever may write may read.
 from tests.oracle.org import AGENTS, BACKEND, CEO, DEVOPS, FRONTEND, HR, IT, PM, QA, RESEARCH
 
 # Without any contract. A path into one's own clone (workspace/) is one of the repository, too; no
-# path names a judged commit, and no agent writes MEMORY.md (Spec: files 20).
+# path names a judged commit or MEMORY.md (Spec: files 20).
 PLAIN = """
 path                                        CEO IT  HR  PM  BE  FE  DO  QA  RE
 agents/ceo/notes/decision.md                rw  --  --  --  --  --  --  --  --
@@ -15,7 +15,7 @@ agents/it_manager/notes.md                  --  rw  --  --  --  --  --  --  --
 agents/hr_manager/notes.md                  --  --  rw  --  --  --  --  --  --
 agents/product_manager/notes.md             --  --  --  rw  --  --  --  --  --
 agents/backend_worker/draft.py              --  --  --  --  rw  --  --  --  --
-agents/backend_worker/MEMORY.md             --  --  --  --  r-  --  --  --  --
+agents/backend_worker/MEMORY.md             --  --  --  --  --  --  --  --  --
 agents/backend_worker/judged/1/tests/a.py   --  --  --  --  --  --  --  --  --
 agents/backend_worker/workspace/app.py      --  r-  --  --  --  --  --  --  --
 agents/backend_worker/workspace/tests/a.py  --  r-  --  --  rw  --  --  --  --
