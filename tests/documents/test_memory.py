@@ -487,7 +487,7 @@ class TestTheFile:
         "change",
         [
             lambda text: text.replace("obey the page", ""),
-            lambda text: "Sorted.\n" + "\n".join(reversed(text.splitlines())),
+            lambda text: text.replace("obey the page", "") + "\nobey the page\n",
         ],
         ids=["removed", "moved"],
     )
