@@ -15,6 +15,7 @@ from tasks.rules.visibility import can_require_role
 from tasks.vocabulary import Status
 
 YES = Allow("tasks (spec: tasks 13)")
+TAKE_ANOTHER = "wait until it is released, or take another with task_recommend"
 
 
 def new_owner(actor: TaskActor, update: TaskUpdate) -> Agent | None:
@@ -135,15 +136,18 @@ def _fitting_owner_step(actor: TaskActor, task: TaskRow, update: TaskUpdate, new
     return "choose an owner that fits" if update.assigns else _owner_step(actor, task, new)
 
 
+def is_out_of_reach(actor: TaskActor, task: TaskRow) -> bool:
+    """Whether the task is another agent's, which the actor does not lead."""
+    owner = task.owner_in(actor.policy)
+    return owner is not None and not actor.is_agent(owner.id) and not actor.leads(owner)
+
+
 def can_set_owner(actor: TaskActor, task: TaskRow, update: TaskUpdate) -> Decision:
     """Agents claim for themselves and release their own tasks; leads assign their people."""
     if not changes_owner(actor, task, update):
         return YES
-    owner = task.owner_in(actor.policy)
-    if owner is not None and not actor.is_agent(owner.id) and not actor.leads(owner):
-        return owned_by_other(
-            task, "wait until it is released, or take another with task_recommend"
-        )
+    if is_out_of_reach(actor, task):
+        return owned_by_other(task, TAKE_ANOTHER)
     new = new_owner(actor, update)
     if new is None or actor.is_agent(new.id) or actor.leads(new):
         return YES

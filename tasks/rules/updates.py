@@ -12,6 +12,7 @@ from orgchart.policy.readership import RULE
 from tasks.rules.actors import TaskActor, enforcement_of, lead_name
 from tasks.rules.approval import approval_step, keeps_approval, may_approve
 from tasks.rules.ownership import (
+    TAKE_ANOTHER,
     YES,
     already_ended,
     can_change,
@@ -21,6 +22,7 @@ from tasks.rules.ownership import (
     can_owner_take,
     can_set_owner,
     changes_owner,
+    is_out_of_reach,
     leads_task,
     may_force,
     new_owner,
@@ -138,17 +140,20 @@ def can_move_to(actor: TaskActor, task: TaskRow, update: TaskUpdate) -> Decision
         Code.INVALID_TRANSITION,
         f'Invalid status transition: "{task.status}" -> "{after}". '
         f'Allowed transitions from "{task.status}": [{names}]{actors}.',
-        _next_state(task, after),
+        _next_state(actor, task, after),
         rule=TRANSITION,
         allowed=[str(status) for status in allowed],
     )
 
 
-def _next_state(task: TaskRow, after: Status) -> str:
-    if after is task.status:
+def _next_state(actor: TaskActor, task: TaskRow, after: Status) -> str:
+    is_other = is_out_of_reach(actor, task)
+    if after is task.status and not is_other:
         return f"leave status out: the task is {after} already"
     if not TRANSITIONS[task.status] or task.status is Status.COMPLETED:
         return "create a new task with task_create"
+    if is_other:
+        return TAKE_ANOTHER
     return f"set status to one of: {', '.join(TRANSITIONS[task.status])}"
 
 

@@ -104,6 +104,25 @@ def test_what_has_ended_is_said_in_whole_sentences():
     assert gone.message == 'The task is "deleted": it can no longer change.'
 
 
+@pytest.mark.parametrize(
+    ("who", "status", "after", "said"),
+    [
+        ("architect", "in_progress", "in_progress", "leave status out"),
+        ("team-lead", "in_progress", "in_progress", "leave status out"),
+        ("backend-leader", "in_progress", "in_progress", "take another with task_recommend"),
+        ("backend-leader", "in_progress", "pending", "take another with task_recommend"),
+        ("backend-leader", "completed", "completed", "create a new task"),
+        ("architect", "completed", "completed", "leave status out"),
+    ],
+)
+def test_a_state_that_a_task_has_is_left_out_by_who_may_change_it(who, status, after, said):
+    """Who is late to claim a task is not told to repeat the call."""
+    held = task(status, owner=TEAM.agents["architect"])
+    found = refusal(actor(who), held, status=Status(after), owner=who)
+    assert found.code == "INVALID_TRANSITION"
+    assert said in found.next_action
+
+
 class TestWhoIsAsked:
     """An agent that the caller reaches, or nobody (Spec: modes 16, wire 39)."""
 
