@@ -21,7 +21,12 @@ from workspace.git.bare_repository import BareRepository, Signature
 from workspace.git.holding import held_work_tree
 from workspace.git.models import Branch, Draft, Repository
 from workspace.git.places import place_of
-from workspace.git.pushing import moved_meanwhile, repository_of, require_free
+from workspace.git.pushing import (
+    moved_meanwhile,
+    present_repository,
+    repository_of,
+    require_free,
+)
 from workspace.git.repositories import branch_row, drafts_of
 from workspace.git.running import GitFailed
 from workspace.results import BranchResult
@@ -43,6 +48,18 @@ def check_out(*, caller: Caller, name: str, take_in_main: bool, now: datetime) -
         if take_in_main:
             _take_in_main(caller, contract, repository, draft, now)
     return {"branch": draft.branch, "commit": draft.commit}
+
+
+def check_branch(*, caller: Caller, contract: ContractFacts) -> None:
+    """Decide whether the contract's branch may be worked on, and check nothing out.
+
+    Raises Denied BRANCH_DENIED.
+    """
+    repository = present_repository(caller)
+    if repository is not None:
+        draft = Draft.objects.filter(agent_id=caller.agent.id, contract_id=contract.id).first()
+        with transaction.atomic():
+            _begin_of(caller, contract, repository, draft)
 
 
 def commit(*, caller: Caller, message: str, paths: Sequence[str], now: datetime) -> BranchResult:

@@ -36,14 +36,7 @@ def push(*, caller: Caller, name: str, now: datetime) -> BranchResult:
     contract = require_branch(caller, name)
     with held_work_tree(caller):
         repository = repository_of(caller, now)
-        draft = Draft.objects.filter(contract_id=contract.id).first()
-        if draft is None:
-            raise refuse(
-                Code.INVALID_TRANSITION,
-                f"nothing is committed on {name} yet",
-                "write files, then commit them with git_commit",
-                rule="a push has commits (spec: hands 19)",
-            )
+        draft = _committed(contract)
         with transaction.atomic():
             old = _require_pushable(caller, contract, repository, name)[1]
         if draft.commit != old:
@@ -57,6 +50,28 @@ def push(*, caller: Caller, name: str, now: datetime) -> BranchResult:
                 ref = f"refs/heads/{name}"
                 bare_of(repository.organisation).set_ref(ref, draft.commit, old)
     return {"branch": name, "commit": draft.commit}
+
+
+def check_push(*, caller: Caller, name: str) -> None:
+    """Decide a push as far as no work of git decides it, and push nothing. Raises Denied."""
+    contract = require_branch(caller, name)
+    _committed(contract)
+    repository = present_repository(caller)
+    if repository is not None:
+        with transaction.atomic():
+            _require_pushable(caller, contract, repository, name)
+
+
+def _committed(contract: ContractFacts) -> Draft:
+    draft = Draft.objects.filter(contract_id=contract.id).first()
+    if draft is None:
+        raise refuse(
+            Code.INVALID_TRANSITION,
+            f"nothing is committed on {contract.assigned_branch} yet",
+            "write files, then commit them with git_commit",
+            rule="a push has commits (spec: hands 19)",
+        )
+    return draft
 
 
 @needs_transaction
@@ -80,6 +95,12 @@ def repository_of(caller: Caller, now: datetime) -> Repository:
     organisation = Organisation.objects.get(id=caller.organisation_id)
     system = System(name="git", organisation_id=organisation.id)
     return ensure_repository(organisation=organisation, caller=system, now=now)
+
+
+def present_repository(caller: Caller) -> Repository | None:
+    """The repository of the caller's organisation where it is in its place; None is made."""
+    found = Repository.objects.filter(organisation_id=caller.organisation_id).first()
+    return found if found and drafts_of(found.organisation).folder.is_dir() else None
 
 
 def require_free(

@@ -29,7 +29,7 @@ class GitBranch(Params):
 
 
 def _check_branch(caller: Caller, params: GitBranch, now: datetime) -> BranchResult:
-    require_branch(caller, params.name)
+    branches.check_branch(caller=caller, contract=require_branch(caller, params.name))
     return {"branch": params.name, "commit": ""}
 
 
@@ -57,6 +57,7 @@ class GitCommit(Params):
 
 def _check_commit(caller: Caller, params: GitCommit, now: datetime) -> BranchResult:
     contract = require_commit(caller, params.paths)
+    branches.check_branch(caller=caller, contract=contract)
     return {"branch": contract.assigned_branch, "commit": ""}
 
 
@@ -75,7 +76,7 @@ class GitPush(Params):
 
 
 def _check_push(caller: Caller, params: GitPush, now: datetime) -> BranchResult:
-    require_branch(caller, params.branch)
+    pushing.check_push(caller=caller, name=params.branch)
     return {"branch": params.branch, "commit": ""}
 
 

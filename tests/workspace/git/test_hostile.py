@@ -237,9 +237,30 @@ class TestAnExplanation:
         asked = hands.company.post(
             "/api/v1/explain", {"tool": tool, "params": params}, "backend_worker"
         )
-        assert asked.body["allowed"] is True
+        assert asked.body["allowed"] is (tool != "git_push"), "nothing is committed yet"
         assert not BranchMove.objects.exists()
         assert not hands.drafts.exists()
+
+    @pytest.mark.parametrize(
+        ("tool", "params"),
+        [("git_branch", {"name": BRANCH}), ("git_push", {"branch": BRANCH}),
+         ("git_commit", {"message": "m", "paths": ["src/search/more.py"]})],
+    )  # fmt: skip
+    def test_says_what_the_call_answers(self, hands, tool, params):
+        """Of a branch that another contract pushed to (Spec: hands 19)."""
+        hands.hire("frontend_worker")
+        hands.write("src/search/more.py", handle="frontend_worker")
+        if tool == "git_push":
+            assert hands.commit("src/search/more.py", handle="frontend_worker").status == 200
+        hands.hire()
+        hands.pushed()
+        asked = hands.company.post(
+            "/api/v1/explain", {"tool": tool, "params": params}, "frontend_worker"
+        )
+        done = hands.call("frontend_worker", tool, **params)
+        assert (asked.body["allowed"], asked.body["error_code"]) == (False, "BRANCH_DENIED")
+        assert done.code == "BRANCH_DENIED"
+        assert done.body["message"] == asked.body["message"]
 
 
 def test_git_is_there():
