@@ -11,6 +11,7 @@ from core.database import needs_transaction
 from core.decision import Code, Denied, Deny, refuse
 from orgchart.policy.vocabulary import ToolMode
 from toolbox.caller import Caller
+from toolbox.modes import is_closed_by_person
 
 
 def find_working_contract(caller: Caller) -> ContractFacts | Deny | None:
@@ -32,7 +33,8 @@ def require_working_contract(caller: Caller) -> ContractFacts | None:
 
 @needs_transaction
 def session_of_contract(caller: Caller, contract_id: str) -> ToolMode:
-    """The mode of a session that the caller opens for a contract of its own in progress.
+    """The mode of a session that the caller opens for a contract of its own in progress: the
+    contract's, unless a person closed it (Spec: modes 13).
 
     The contract is locked: it stays in progress until the session is there. Raises Denied
     NOT_FOUND, NOT_YOURS, INVALID_TRANSITION, INVALID_PARAMS for one that opens no rights.
@@ -47,4 +49,5 @@ def session_of_contract(caller: Caller, contract_id: str) -> ToolMode:
             rule="a session works under a contract that opens rights",
             contract="opens no rights",
         )
-    return contract.mode
+    is_closed = is_closed_by_person(contract.id, caller)
+    return ToolMode.CHAT_SAFE if is_closed else contract.mode

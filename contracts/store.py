@@ -14,7 +14,7 @@ from contracts.judging import SubmissionFacts, submission_of
 from contracts.models import Contract, Report, Verdict
 from contracts.results import ContractVersion
 from contracts.rules import ContractFacts
-from contracts.vocabulary import FINAL_STATES, ContractKind, ContractState
+from contracts.vocabulary import OPEN_STATES, ContractKind, ContractState
 from core.actions import Action
 from core.actors import Actor
 from core.database import needs_transaction
@@ -112,7 +112,7 @@ def names_in_the_way(organisation_id: int, name: str) -> TakenNames:
     if not name:
         return NONE_TAKEN
     rows = Contract.objects.filter(in_the_way("assigned_branch", name))
-    held = rows.filter(organisation_id=organisation_id).exclude(state__in=FINAL_STATES)
+    held = rows.filter(organisation_id=organisation_id, state__in=OPEN_STATES)
     names = frozenset(held.values_list("assigned_branch", flat=True))
     known = next(iter(evidence.branches(organisation_id, name)), NONE_TAKEN)
     return TakenNames(main=known.main, names=known.names | names)

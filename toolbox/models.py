@@ -65,9 +65,7 @@ class ModeGrant(models.Model):
     class Meta:
         ordering = ["-opened_at"]
         indexes = [
-            models.Index(
-                fields=["contract_ref"], condition=Q(closed_at=None), name="mode_grant_contract"
-            ),
+            models.Index(fields=["contract_ref"], name="mode_grant_contract"),
             models.Index(fields=["session"], condition=Q(closed_at=None), name="mode_grant_open"),
         ]
         constraints = [

@@ -76,9 +76,9 @@ def open_mode(
 def bind_session(
     *, session_id: str, mode: ToolMode, caller: Actor, now: datetime, reason: str, contract_ref: str
 ) -> None:
-    """Let a session work under one contract, in that contract's mode, unless a person closed it."""
+    """Let a session work under one contract, in that contract's mode."""
     with transaction.atomic():
-        if mode is not ToolMode.CHAT_SAFE and not _was_closed_by_person(contract_ref, caller):
+        if mode is not ToolMode.CHAT_SAFE:
             open_mode(
                 session_id=session_id,
                 mode=mode,
@@ -172,7 +172,7 @@ def reopen_mode(*, caller: Actor, now: datetime, reason: str, contract_ref: str)
     closed.
     """
     last = _grants_of(contract_ref, caller).order_by("-opened_at", "-id").first()
-    if last is None or _was_closed_by_person(contract_ref, caller):
+    if last is None or is_closed_by_person(contract_ref, caller):
         return
     other = Session.objects.select_for_update().get(id=last.session_id).contract_ref
     open_mode(
@@ -195,7 +195,7 @@ def _grants_of(contract_ref: str, caller: Actor) -> QuerySet[ModeGrant]:
     )
 
 
-def _was_closed_by_person(contract_ref: str, caller: Actor) -> bool:
+def is_closed_by_person(contract_ref: str, caller: Actor) -> bool:
     """Whether a person closed a mode that the contract opened: only a person opens it again then.
 
     Spec: modes 13.
