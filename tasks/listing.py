@@ -34,9 +34,11 @@ PAGE = """
 WITH page AS MATERIALIZED (
     SELECT id, number FROM ({branches}) AS found ORDER BY number DESC LIMIT %(limit)s + 1
 )
-SELECT t.number, t.subject, t.status, o.handle, t.required_role, t.version, t.task_type,
+SELECT t.number,
+    CASE WHEN t.subject_writer = ANY(%(readable)s::bigint[]) THEN t.subject ELSE '' END,
+    t.status, o.handle, t.required_role, t.version, t.task_type,
     ARRAY(SELECT n.number FROM tasks_dependency d JOIN tasks_task n ON n.id = d.blocker_id
-          WHERE d.blocked_id = t.id AND n.subject_writer = ANY(%(writers)s::bigint[])
+          WHERE d.blocked_id = t.id AND n.subject_writer = ANY(%(readable)s::bigint[])
           ORDER BY n.number)
 FROM page JOIN tasks_task t ON t.id = page.id LEFT JOIN orgchart_agent o ON o.id = t.owner_id
 ORDER BY t.number DESC"""
@@ -80,11 +82,13 @@ def list_tasks(
     """One page of the tasks that the caller may read, newest first (Spec: tasks 9).
 
     With `role_filter`: tasks that require this role, require none, or are owned by it. `owner` ''
-    lists unowned tasks. Deleted tasks are listed only where `status` asks for them.
+    lists unowned tasks. Deleted tasks are listed only where `status` asks for them. With itself as
+    `owner` the caller also finds those of its tasks that it may not read (Spec: tasks 61).
     Raises Denied INVALID_PARAMS for a role, owner or cursor that does not exist.
     """
     policy = caller.policy
-    readable = readership_of(policy, caller.agent).ids
+    everyone = [PEOPLE, *policy.by_id]
+    readable = readership_of(policy, caller.agent).ids or everyone
     held = find_owner(policy, owner, policy.contacts_of(caller.agent))
     namesake = _agent_named(policy, role_filter, caller.agent)
     text = statement(
@@ -97,7 +101,8 @@ def list_tasks(
         "statuses": [status] if status else list(LISTED),
         "before": _before(cursor),
         "limit": limit,
-        "writers": [PEOPLE, *policy.by_id] if readable is None else readable,
+        "writers": everyone if held and held.id == caller.agent.id else readable,
+        "readable": readable,
         "role": role_filter,
         "owner": held.id if held else None,
         "namesake": namesake.id if namesake else None,

@@ -168,7 +168,7 @@ def update_task(*, caller: Actor, task_id: str, update: TaskUpdate, now: datetim
         validate_subject(update.subject)
     concerns_others = update.changes_dependencies
     if not concerns_others:
-        row = read_for(actor, task_id, to_release=update.only_releases)
+        row = read_for(actor, task_id)
         if update.renews and actor.is_agent(row.owner_id):
             return _renew_claim(caller, actor, task_id, update, now)
         change, warnings = _decide(caller, actor, row, update, now)
@@ -238,7 +238,7 @@ def _update_locked(
 ) -> TaskResult:
     if concerns_others:
         dependencies.lock_dependencies(caller.organisation_id)
-    row = read_for(actor, task_id, lock=True, to_release=update.only_releases)
+    row = read_for(actor, task_id, lock=True)
     named = dependencies.read_neighbours(actor, row, update.add_blocks, update.add_blocked_by)
     update = replace(
         update,

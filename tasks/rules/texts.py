@@ -54,7 +54,8 @@ def unreadable_texts(row: TaskRow, update: TaskUpdate, reads: Readership) -> lis
     texts = {"description": row.description, "active_form": row.active_form}
     given = {"description": update.description, "active_form": update.active_form}
     writers, keys = row.text_writers, row.text_writers.get("metadata", {})
-    hidden = [
+    hidden = ["subject"] if update.subject is not None and not reads.covers_task(row) else []
+    hidden += [
         WIRE_NAMES[name]
         for name, text in given.items()
         if text is not None and texts[name] and not reads.covers(writers.get(name))

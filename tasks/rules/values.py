@@ -112,18 +112,13 @@ class TaskUpdate:
         }
         return {name: value for name, value in columns.items() if value is not None}
 
-    @property
-    def only_releases(self) -> bool:
-        """Whether it gives the task back and does nothing else (Spec: tasks 61)."""
-        if self.owner != "":
-            return False  # as most updates: asked first, because to build one to compare costs more
-        return self == TaskUpdate(owner="", expected_version=self.expected_version)
-
     def releases_nothing(self, task: TaskRow) -> bool:
         """Whether all that it asks is to release a task without owner (Spec: tasks 16)."""
         if self.owner != "" or task.owner_id is not None:
-            return False
-        return replace(self, force=False).only_releases
+            return False  # as most updates: asked first, because to build one to compare costs more
+        return replace(self, force=False) == TaskUpdate(
+            owner="", expected_version=self.expected_version
+        )
 
     @property
     def changes_dependencies(self) -> bool:

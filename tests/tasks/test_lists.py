@@ -222,6 +222,7 @@ class TestSize:
             "owner": caller.agent.id,
             "namesake": None,
             "writers": writers,
+            "readable": [0],
         }
         statement = listing.statement(owned, by_role=by_role, namesake=False)
         assert rows_touched(statement, values) < 300
