@@ -13,5 +13,9 @@ class TasksConfig(AppConfig):
     verbose_name = "Tasks"
 
     def ready(self) -> None:
-        """Declare the task types that packs may name."""
+        """Declare the task types that packs may name; follow changes of roles."""
+        from orgchart.services import roles_changed
+        from tasks.replaced_writers import notify_superiors
+
         catalogue.declare_task_types(str(kind) for kind in TaskType)
+        roles_changed.join(notify_superiors)

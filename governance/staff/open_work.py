@@ -23,6 +23,7 @@ from orgchart.policy.vocabulary import BOARD
 from orgchart.policy_cache import current_policy
 from orgchart.staffing import Departure
 from tasks.models import Task
+from tasks.replaced_writers import open_tasks_by
 from tasks.rules.visibility import readership_of
 from tasks.vocabulary import UNFINISHED
 from toolbox.caller import Caller
@@ -34,11 +35,14 @@ LISTED = 50
 
 @dataclass(frozen=True, slots=True)
 class OpenWork:
-    """Open contracts (worked on, issued), unfinished tasks, unread mails, reports of an agent."""
+    """Open contracts (worked on, issued), unfinished tasks (owned, written and without owner),
+    unread mails, reports of an agent.
+    """
 
     assigned: tuple[str, ...]
     issued: tuple[str, ...]
     tasks: tuple[str, ...]
+    written: tuple[str, ...]
     unread_mails: int
     reports: tuple[str, ...]
     """Active agents that reported to it, which need a new superior."""
@@ -73,6 +77,7 @@ def reassign_work(
         assigned=contracts.assigned,
         issued=contracts.issued,
         tasks=_tasks_of(leaver, caller.organisation_id),
+        written=open_tasks_by(leaver.id, caller.organisation_id),
         unread_mails=notify_successor(caller=caller, leaver=leaver, successor=successor, now=now),
         reports=tuple(
             sorted(
@@ -157,6 +162,7 @@ def _notice_body(leaver: Agent, held: OpenWork, why: str) -> str:
         f"- contracts it worked on: {_some(held.assigned)}",
         f"- contracts it had issued, now yours to close: {_some(held.issued)}",
         f"- tasks it owned, now free for others: {_some(held.tasks)}",
+        f"- tasks without owner that it wrote, seen only by who may read it: {_some(held.written)}",
         f"- unread mails: {held.unread_mails}",
         f"- agents that reported to it and need a new superior: {_some(held.reports)}",
     ]

@@ -173,7 +173,8 @@ def _owner_step(actor: TaskActor, task: TaskRow, new: Agent) -> str:
 
 
 def can_change(actor: TaskActor, task: TaskRow, update: TaskUpdate) -> Decision:
-    """The owner, a task lead, or for an unowned task its creator and who could take it.
+    """The owner, a task lead, or for an unowned task its creator, those above it, and who could
+    take it.
 
     No agent takes a completed task any more: without an owner it is the agent's that completed it.
     An agent without `update_own_tasks` changes no unowned task either; renewing a claim needs no
@@ -230,7 +231,22 @@ def _can_change_unowned(
     own = _can_update_own(actor, task)
     if isinstance(own, Deny):
         return own
+    if not moves and _stands_for_creator(actor.policy, agent, task, update):
+        return YES
     return can_take(actor.policy, agent, task.required_role, task.task_type)
+
+
+def _stands_for_creator(policy: Policy, agent: Agent, task: TaskRow, update: TaskUpdate) -> bool:
+    """Whether an agent above the creator withdraws a task, or edits one that it could create.
+
+    A creator that was replaced reaches its readers no more (Spec: tasks 27).
+    """
+    creator = policy.by_id.get(task.creator_id or 0)
+    if creator is None or not policy.commands(agent, creator):
+        return False
+    return not update.edits or isinstance(
+        can_require_role(policy, agent, task.required_role), Allow
+    )
 
 
 def _can_be_listed(task: TaskRow) -> Decision:

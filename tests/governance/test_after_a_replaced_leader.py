@@ -1,12 +1,13 @@
-"""What a replaced leader leaves behind: it orders, closes and approves nothing (contracts 52)."""
+"""What a replaced leader leaves behind: it closes no contract, and its tasks go on without it."""
 
 import pytest
 from django.utils import timezone
 
 from contracts.models import Contract
+from governance.staff.deactivation import deactivate_by_person
 from mailroom.models import Mail
 from orgchart.leaders import replace_leader
-from orgchart.models import Agent, Group, Role
+from orgchart.models import Agent, Group, Organisation, Role
 from orgchart.services import change_policy
 from tests.company import load_company
 
@@ -141,3 +142,78 @@ class TestContractsWithAnAgentThatMoves:
             caller=unit.system, action="agent.moved", now=timezone.now(),
         )  # fmt: skip
         assert issuer_of(work) == "unit_lead"
+
+
+def own_task(company, by, **fields):
+    return ask(company, by, "task_create", subject=f"By {by}", **fields)["id"]
+
+
+class TestTasksOfAReplacedLeader:
+    """Spec: tasks 61, tasks 63: what it wrote reaches its former people no more."""
+
+    def test_stay_with_a_member_that_works_on_one(self, unit):
+        task = own_task(unit, "lead", description="how")
+        ask(unit, "maker", "task_update", taskId=task, owner="unit_maker", status="in_progress")
+        let_lead(unit, "deployer")
+        shown = ask(unit, "maker", "task_get", taskId=task)
+        assert (shown["status"], shown["withheld"]) == ("in_progress", ["description", "subject"])
+        assert ask(unit, "maker", "task_update", taskId=task, status="completed")["owner"]
+
+    def test_are_passed_on_by_the_new_leader_in_its_own_words(self, unit):
+        task = own_task(unit, "lead", requiredRole="backend_worker")
+        let_lead(unit, "judge")
+        assert ask(unit, "maker", "task_get", taskId=task) == "NOT_FOUND"
+        assert ask(unit, "judge", "task_update", taskId=task, subject="Anew")["subject"] == "Anew"
+        assert ask(unit, "maker", "task_update", taskId=task, owner="unit_maker")["owner"]
+
+    def test_are_told_to_the_new_leader(self, unit):
+        held = own_task(unit, "lead")
+        ask(unit, "maker", "task_update", taskId=held, owner="unit_maker")
+        first, second = own_task(unit, "lead"), own_task(unit, "lead")
+        own_task(unit, "maker")
+        let_lead(unit, "deployer")
+        told = Mail.objects.get(to_agent="unit_deployer", subject__startswith="unit_lead has ano")
+        assert f"wrote: #{first}, #{second}.\n" in told.body
+        assert not Mail.objects.filter(subject__startswith="unit_deployer has ano").exists()
+
+    def test_are_told_to_the_one_above_where_it_leaves(self, unit):
+        task = own_task(unit, "lead")
+        let_lead(unit, "deployer")
+        deactivate_by_person(
+            person=unit.person("HR"), agent="unit_lead", reason="It left", now=timezone.now(),
+            expected_version=Organisation.objects.get(id=unit.organisation.id).policy_version,
+        )  # fmt: skip
+        told = Mail.objects.get(to_agent="unit_deployer", subject="unit_lead was deactivated")
+        assert f"that it wrote, seen only by who may read it: {task}\n" in told.body
+
+
+class TestAnAgentAboveACreator:
+    """Spec: tasks 27: it edits and withdraws as the creator does, where it could create it."""
+
+    def for_it(self, unit):
+        role = {"requiredRole": "it_manager"}
+        return unit.call("hr_manager", "task_create", subject="For IT", **role).result["id"]
+
+    def test_edits_a_task_for_another_role(self, unit):
+        changed = {"taskId": self.for_it(unit), "description": "more"}
+        assert unit.call("ceo", "task_update", **changed).result["description"] == "more"
+        assert unit.call("product_manager", "task_update", **changed).code == "ROLE_MISMATCH"
+
+    def test_starts_nothing_that_it_could_not_claim(self, unit):
+        started = {"taskId": self.for_it(unit), "status": "in_progress"}
+        assert unit.call("ceo", "task_update", **started).code == "ROLE_MISMATCH"
+
+    def test_edits_none_for_a_role_that_it_may_not_contact(self, unit):
+        task = own_task(unit, "lead", requiredRole="backend_worker")
+        answer = unit.call("ceo", "task_update", taskId=task, description="from the top")
+        assert answer.code == "ROLE_MISMATCH"
+
+    def test_withdraws_such_a_task(self, unit):
+        task = own_task(unit, "lead", requiredRole="backend_worker")
+        assert unit.call("ceo", "task_update", taskId=task, status="deleted").code == "OK"
+
+    def test_takes_none_from_its_owner(self, unit):
+        task = own_task(unit, "lead", requiredRole="backend_worker")
+        ask(unit, "maker", "task_update", taskId=task, owner="unit_maker")
+        answer = unit.call("ceo", "task_update", taskId=task, status="deleted")
+        assert answer.code == "NOT_YOURS"
