@@ -52,10 +52,10 @@ def may_approve(lead: TaskActor, task: TaskRow) -> bool:
 
 def approval_step(actor: TaskActor, task: TaskRow) -> str:
     """How to get an approval: from a lead who did none of the work, or else from the Board."""
-    names = leads_to_ask(actor, lambda lead: may_approve(lead, task))
+    names = leads_to_ask(actor, task, lambda lead: may_approve(lead, task))
     if names:
         return f"ask {names} to approve #{task.number}"
-    if any(may_approve(lead, task) for lead in active_leads(actor)):
+    if any(may_approve(lead, task) for lead in active_leads(actor, task)):
         return "say with task_comment that it is ready for its approval by a task lead"
     return (
         "no task lead is left who may approve it: say with task_comment that it is ready, and a "

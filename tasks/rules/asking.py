@@ -9,6 +9,7 @@ from orgchart.policy.parties import Board
 from orgchart.policy.readership import may_contact
 from orgchart.policy.vocabulary import Visibility
 from tasks.rules.actors import TaskActor
+from tasks.rules.values import TaskRow
 
 MAX_NAMED = 5
 """Agents that a refusal names at most."""
@@ -28,18 +29,18 @@ def may_ask(actor: TaskActor, other: Agent) -> bool:
     return reaches and not actor.is_agent(other.id)
 
 
-def active_leads(actor: TaskActor) -> Iterable[TaskActor]:
-    """The active task leads of the actor's organisation, as actors, by their handles."""
+def active_leads(actor: TaskActor, task: TaskRow) -> Iterable[TaskActor]:
+    """The active task leads of the actor's organisation that read a task, by their handles."""
     agents = sorted(actor.policy.agents.values(), key=lambda one: one.handle)
     leads = (TaskActor(actor.policy, one) for one in agents if one.active)
-    return (lead for lead in leads if lead.is_lead)
+    return (lead for lead in leads if lead.is_lead and lead.readership.covers_task(task))
 
 
-def leads_to_ask(actor: TaskActor, could: Callable[[TaskActor], bool]) -> str:
+def leads_to_ask(actor: TaskActor, task: TaskRow, could: Callable[[TaskActor], bool]) -> str:
     """The task leads that the actor may ask and who could do it, as `a or b`; '' for none."""
     able = [
         lead.handle
-        for lead in active_leads(actor)
+        for lead in active_leads(actor, task)
         if isinstance(lead.party, Agent) and could(lead) and may_ask(actor, lead.party)
     ]
     return " or ".join(able[:MAX_NAMED])

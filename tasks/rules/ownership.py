@@ -163,7 +163,7 @@ def can_set_owner(actor: TaskActor, task: TaskRow, update: TaskUpdate) -> Decisi
 
 def _owner_step(actor: TaskActor, task: TaskRow, new: Agent) -> str:
     """How an agent that does not set another owner gets a task on; '' where it cannot."""
-    names = leads_to_ask(actor, lambda lead: lead.leads(new))
+    names = leads_to_ask(actor, task, lambda lead: lead.leads(new))
     claim = f'claim it with owner "{actor.handle}"'
     if task.owner_id is None and isinstance(actor.party, Agent):
         found = can_take(actor.policy, actor.party, task.required_role, task.task_type)
@@ -287,7 +287,7 @@ def _can_curate(actor: TaskActor, task: TaskRow, update: TaskUpdate) -> Decision
 def _can_update_own(actor: TaskActor, task: TaskRow) -> Decision:
     if actor.permissions.update_own:
         return YES
-    names = leads_to_ask(actor, lambda lead: leads_task(lead, task))
+    names = leads_to_ask(actor, task, lambda lead: leads_task(lead, task))
     return deny(
         Code.NOT_YOURS,
         f'{actor.role} lacks the permission "update_own_tasks"',

@@ -11,6 +11,7 @@ from orgchart.policy.parties import Board
 from orgchart.policy.readership import RULE
 from tasks.rules.actors import TaskActor, enforcement_of, lead_name
 from tasks.rules.approval import approval_step, keeps_approval, may_approve
+from tasks.rules.asking import active_leads
 from tasks.rules.ownership import (
     TAKE_ANOTHER,
     YES,
@@ -94,7 +95,7 @@ def can_force(actor: TaskActor, task: TaskRow, update: TaskUpdate) -> Decision:
         return deny(
             Code.FORCE_ASSIGN_DENIED,
             f"Only {lead_name(actor.policy)} can use forceAssign",
-            _without_force(actor),
+            _without_force(actor, task),
             rule=rule,
         )
     target = new_owner(actor, update)
@@ -116,12 +117,12 @@ def can_force(actor: TaskActor, task: TaskRow, update: TaskUpdate) -> Decision:
     return YES
 
 
-def _without_force(actor: TaskActor) -> str:
+def _without_force(actor: TaskActor, task: TaskRow) -> str:
     party = actor.party
-    above = None if isinstance(party, Board) else actor.policy.agents.get(party.superior)
-    if above is None or not TaskActor(actor.policy, above).is_lead:
+    superior = "" if isinstance(party, Board) else party.superior
+    if superior not in {lead.handle for lead in active_leads(actor, task)}:
         return "leave forceAssign out"
-    return f"leave forceAssign out, or ask {above.handle} to assign the task"
+    return f"leave forceAssign out, or ask {superior} to assign the task"
 
 
 def can_move_to(actor: TaskActor, task: TaskRow, update: TaskUpdate) -> Decision:

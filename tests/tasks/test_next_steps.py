@@ -54,6 +54,18 @@ class TestApproval:
         assert said in found.next_action
         assert found.next_action.endswith("; then set status alone to completed")
 
+    def test_is_asked_of_no_lead_that_cannot_read_the_task(self):
+        """As of one that was hired in place of the task's writer: it would answer NOT_FOUND."""
+        approvals = {**COMPANY.settings, "approval_task_types": (NEEDS_APPROVAL,)}
+        company = replace(COMPANY, settings=approvals)
+        what = replace(worked(company, "backend_worker"), subject_writer=COMPANY.agents["ceo"].id)
+        owner = actor("backend_worker", company)
+        assert "ask it_manager" in refusal(owner, what, status=Status.COMPLETED).next_action
+        unread = replace(what, subject_writer=COMPANY.agents["research_worker"].id)
+        found = refusal(owner, unread, status=Status.COMPLETED).next_action
+        assert BOARD_STEP in found
+        assert "it_manager" not in found
+
     def test_is_given_by_the_lead_who_may(self):
         found = refusal(actor("team-lead"), worked(TEAM, "architect"), status=Status.COMPLETED)
         assert found.next_action.startswith("call task_approve on #5;")
@@ -75,6 +87,18 @@ class TestForceAssign:
     )
     def test_is_left_to_a_superior_who_leads(self, who, said):
         assert refusal(actor(who, NEXUS), task(), force=True).next_action == said
+
+    @pytest.mark.parametrize(
+        ("writer", "said"),
+        [
+            ("it_manager", "leave forceAssign out, or ask it_manager to assign the task"),
+            ("research_worker", "leave forceAssign out"),
+        ],
+    )
+    def test_is_left_to_one_that_reads_the_task(self, writer, said):
+        what = replace(task(), subject_writer=COMPANY.agents[writer].id)
+        asked = {"owner": "backend_worker", "force": True}
+        assert refusal(actor("backend_worker", COMPANY), what, **asked).next_action == said
 
 
 def test_a_type_of_others_points_to_what_is_recommended():

@@ -599,7 +599,7 @@ class TestWhatAnUpdateChanges:
 class TestWhatIsSaid:
     def test_names_only_leads_to_ask(self):
         worker = TaskActor(TEAM, TEAM.agents[spec.ROLES[1]])
-        assert [lead.handle for lead in active_leads(worker)] == [spec.ROLES[0]]
+        assert [lead.handle for lead in active_leads(worker, task())] == [spec.ROLES[0]]
 
     def test_withholds_nothing_of_a_task_from_who_reads_everything(self):
         assert withheld_texts(task(), EVERYTHING) == []
