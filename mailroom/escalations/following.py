@@ -22,14 +22,14 @@ SYSTEM = "escalations"
 
 
 def threads_astray() -> QuerySet[Escalation]:
-    """Open threads to an active agent that is no longer the superior of their sender.
+    """Open threads to an agent, deactivated or not, that is no longer the superior of their sender.
 
-    A notice to the top agent was not sent to it as the superior, and stays. Of who has only the
-    Board above, those that the Board was not told of.
+    A notice to the top agent, which replies to what it tells of, stays: it was not sent to it as
+    the superior. Of who has only the Board above, those that the Board was not told of.
     """
     rows = Escalation.objects.filter(
-        first=None, state__in=UNSETTLED, sender__active=True, recipient__active=True
-    ).exclude(mail__sender=None, recipient__reports_to=None)
+        first=None, state__in=UNSETTLED, sender__active=True, recipient__isnull=False
+    ).exclude(mail__sender=None, mail__reply_to__isnull=False, recipient__reports_to=None)
     untold = Q(told_board_at=None, board_waits_since=None)
     elsewhere = Q(sender__reports_to__active=True) & ~Q(recipient=F("sender__reports_to"))
     return rows.filter(elsewhere | Q(sender__reports_to=None) & untold).order_by(*OPEN_THREADS)

@@ -664,12 +664,42 @@ class TestOfAnAgentThatMoved:
         waiting = Escalation.objects.filter(mail_id__in=[mail.id for mail in told])
         assert {each.own_mail_id for each in waiting} == {each["mail_id"] for each in moved}
 
+    def test_waits_for_the_new_superior_where_the_old_one_has_left(self, nexus):
+        made = escalate(nexus)
+        move_backend_away(nexus)
+        deactivate(nexus, "it_manager")
+        assert sweep_due(now=after(seconds=60)) == 1
+        assert row(made).state == "passed_on"
+        (told,) = mails(nexus, "it_two", sender="system")
+        assert HELP["body"] in told.body
+        assert sweep_due(now=after(seconds=75)) == 0
+
+    def test_follows_again_from_a_superior_below_the_board(self, db):
+        """As from the new leader of a group, when its sender then goes to another group."""
+        company = load_company("soloqueue")
+        escalate(company, "investment_analyst")
+        replace_leader(
+            group=Group.objects.get(slug="investment"),
+            leader=company.agent("investment_trader"),
+            caller=company.system,
+            now=NOW,
+            reason="It leads better",
+        )
+        assert sweep_due(now=after(seconds=60)) == 1
+        Agent.objects.filter(handle="investment_analyst").update(
+            group=Group.objects.get(slug="coding"), reports_to=company.agent("coding_leader")
+        )
+        configure(company)
+        assert sweep_due(now=after(seconds=120)) == 1
+        (told,) = mails(company, "coding_leader", sender="system")
+        assert HELP["body"] in told.body
+
     def test_stays_where_its_superior_is(self, nexus):
         escalate(nexus)
         escalate(nexus, "it_manager")
         assert sweep_due(now=after(seconds=60)) == 0
 
-    def test_of_who_has_only_the_board_above_tells_the_board(self):
+    def test_of_who_has_only_the_board_above_tells_the_board(self, db):
         company = load_company("soloqueue")
         made = escalate(company, "investment_analyst")
         replace_leader(
