@@ -2,9 +2,9 @@
 
 import asyncio
 import os
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Hashable, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from types import ModuleType
 from typing import Any
@@ -30,10 +30,11 @@ from nexus_site.serving.handlers import ApiHandler, PeopleHandler  # noqa: E402
 from nexus_site.serving.proxies import Proxies  # noqa: E402
 from nexus_site.serving.waitable import WaitableCall, is_waitable  # noqa: E402
 from toolbox import quotas  # noqa: E402
+from toolbox.authentication import owner_of_key  # noqa: E402
 from toolbox.faces import event_stream, mcp  # noqa: E402
 from toolbox.faces.hosts import status_of_foreign  # noqa: E402
 from toolbox.faces.responses import error_response  # noqa: E402
-from toolbox.faces.threads import THREADS, start_threads  # noqa: E402
+from toolbox.faces.threads import ANY_TIME, THREADS, TURN, Turn, start_threads  # noqa: E402
 
 # Faces that wait. Each module offers `application(scope, receive, send)`, and `lifespan()`, an
 # asynchronous context manager, if something of it must live as long as the process.
@@ -108,8 +109,10 @@ class Site:
         default_factory=lambda: ThreadPoolExecutor(STRANGERS, thread_name_prefix="strangers")
     )
     """And what comes from a browser in which no person signed in delays no page of those."""
-    turns: WeakValueDictionary[str, asyncio.Semaphore] = field(default_factory=WeakValueDictionary)
-    """Of each person whose requests are under way."""
+    turns: WeakValueDictionary[tuple[str, Hashable], asyncio.Semaphore] = field(
+        default_factory=WeakValueDictionary
+    )
+    """Of each agent, organisation and person whose requests are under way."""
     health_threads: dict[str, ThreadPoolExecutor] = field(
         default_factory=lambda: {
             path: ThreadPoolExecutor(1, thread_name_prefix=name) for path, name in HEALTH.items()
@@ -140,6 +143,7 @@ class Site:
         if scope["type"] == "http":
             scope = self.proxies.resolve(scope)
             path = scope["path"]
+            TURN.set(ANY_TIME)  # a pipelined request begins in the context of the one before it
             refusal = refusal_of(scope)
             if refusal is not None:
                 await self.agents.send(refusal, send)
@@ -147,15 +151,17 @@ class Site:
             face = self.faces.get((scope["method"], path)) or self.faces.get(("*", path))
             if face is not None:
                 await self.ask_face(face, scope, receive, send)
-            elif path in self.health:
-                await self.health[path](scope, receive, send)
-            elif is_waitable(scope["method"], path):
-                await WaitableCall(self.agents, self.threads)(scope, receive, send)
-            elif errors.is_for_machine(path) and not is_a_browser(scope):
-                bridge = self.description if path.startswith(DESCRIPTION) else self.agents
+            elif bridge := self.bridge_apart(scope):
                 await bridge(scope, receive, send)
+            elif is_waitable(scope["method"], path):
+                TURN.set(self.turn_of_agent(scope))
+                await WaitableCall(self.agents)(scope, receive, send)
+            elif errors.is_for_machine(path) and not is_a_browser(scope):
+                TURN.set(self.turn_of_agent(scope))
+                await self.agents(scope, receive, send)
             elif owner := owner_of_browser(scope):
-                await self.people_of(owner)(scope, receive, send)
+                TURN.set(self.turn_of_person(owner))
+                await self.people(scope, receive, send)
             else:
                 await self.strangers(scope, receive, send)
         elif scope["type"] == "lifespan":
@@ -163,21 +169,46 @@ class Site:
         else:
             await send({"type": "websocket.close", "code": 1000})
 
-    def people_of(self, owner: str) -> Bridge:
-        """The way to people's pages for the browsers of one person.
+    def bridge_apart(self, scope: Scope) -> Bridge | None:
+        """The way to what has threads of its own: health, and what strangers read of the API."""
+        if scope["path"].startswith(DESCRIPTION) and not is_a_browser(scope):
+            return self.description
+        return self.health.get(scope["path"])
 
-        Of their requests half of the threads answer at once, and the others wait apart: however
-        many there are, a page of another person waits for those under way only.
+    def turn_of_person(self, name: str) -> Turn:
+        """One person's pages take half of the threads at once, and the others wait apart.
+
+        However many there are, a page of another person waits for those under way only.
         """
-        turns = self.turns.get(owner)
+        most = max(1, settings.WEB_PEOPLE_THREADS // 2)
+        return nullcontext(), self.turns_of("person", name, most)
+
+    def turn_of_agent(self, scope: Scope) -> Turn:
+        """One organisation's calls take half of the threads at once, one agent's one fewer.
+
+        Two at least: one may wait for long. Callers whose keys this process has not seen yet share
+        a turn.
+        """
+        key = dict(scope["headers"]).get(b"authorization", b"").decode("latin-1")
+        agent_id, organisation_id = owner_of_key(key) or (0, 0)
+        most = settings.WEB_THREADS // 2
+        return (
+            self.turns_of("agent", agent_id, max(2, most - 1)),
+            self.turns_of("organisation", organisation_id, max(2, most)),
+        )
+
+    def turns_of(self, kind: str, owner: Hashable, most: int) -> asyncio.Semaphore:
+        """What at most so many requests of one owner hold at once."""
+        turns = self.turns.get((kind, owner))
         if turns is None:
-            turns = asyncio.Semaphore(max(1, settings.WEB_PEOPLE_THREADS // 2))
-            self.turns[owner] = turns
-        return replace(self.people, turns=turns)
+            turns = self.turns[kind, owner] = asyncio.Semaphore(most)
+        return turns
 
     async def ask_face(self, face: ModuleType, scope: Scope, receive: Receive, send: Send) -> None:
         """Let a face answer; if it fails before its answer begins, say so as everywhere else."""
         begun = False
+        if errors.is_for_machine(scope["path"]):
+            TURN.set(self.turn_of_agent(scope))
 
         async def send_on(message: Message) -> None:
             nonlocal begun

@@ -83,6 +83,8 @@ RECORD_INTERVAL = 60.0
 
 _last_recorded: dict[bytes, float] = {}
 """The time of the last event by the key's digest; only issued keys, so its size is bounded."""
+_owners: dict[bytes, tuple[int, int]] = {}
+"""Agent and organisation by the digest of a key that was proved; only issued keys, too."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,6 +122,7 @@ def authenticate(*, authorization: str, session_id: str | None, request_id: str)
     if found is None:
         raise _refused_key(digest, request_id)
     agent_id, organisation_id, version, tokens, taken, *row = found
+    _owners[digest] = agent_id, organisation_id
     sid, mode, granted, contract, frame_id, frame_tools, *pause, said = row
     if not taken:
         raise rate.exceeded(tokens)
@@ -153,6 +156,14 @@ def _find_caller(statement: str, known: dict[str, Any]) -> tuple[Any, ...] | Non
         cursor.execute(statement, known)
         row: tuple[Any, ...] | None = cursor.fetchone()
     return row
+
+
+def owner_of_key(authorization: str) -> tuple[int, int] | None:
+    """The agent and organisation that this process has seen a key prove; it proves nothing now."""
+    try:
+        return _owners.get(digest_of(_parse_key(authorization)))
+    except Denied:
+        return None
 
 
 def is_valid_key(authorization: str) -> bool:

@@ -9,8 +9,7 @@ import asyncio
 import io
 from collections.abc import Awaitable, Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractAsyncContextManager, nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, cast
 
 import structlog
@@ -21,6 +20,7 @@ from django.utils.http import parse_header_parameters
 from nexus_site.serving import body_limits, errors
 from nexus_site.serving.handlers import ApiHandler, PeopleHandler
 from toolbox.faces.bodies import BodyTooLarge, Disconnected, read_body
+from toolbox.faces.threads import in_turn
 
 Message = dict[str, Any]
 Scope = dict[str, Any]
@@ -49,38 +49,30 @@ class Bridge:
     handler: PeopleHandler | ApiHandler
     threads: ThreadPoolExecutor
     limit: int  # bytes of a body
-    turns: AbstractAsyncContextManager[None] = field(default_factory=nullcontext)
-    """Held while a thread works for it."""
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
         body = await self.read(scope, receive, send)
         if body is None:
             return
-        response = await self.in_turn(self.answer, scope, body)
+        response = await in_turn(self.threads, self.answer, scope, body)
         if not response.streaming:
             await self.send(cast("HttpResponse", response), send)
             return
         await send(start_of(response))
         parts = iter(cast("Iterator[bytes]", response))
         try:
-            while (part := await self.in_turn(next, parts, None)) is not None:
+            while (part := await in_turn(self.threads, next, parts, None)) is not None:
                 await send({"type": "http.response.body", "body": part, "more_body": True})
         finally:
             await asyncio.get_running_loop().run_in_executor(self.threads, response.close)
         await send({"type": "http.response.body"})
 
-    async def in_turn(self, work: Callable[..., Any], *given: Any) -> Any:
-        """Let a thread do this, in its turn."""
-        async with self.turns:
-            return await asyncio.get_running_loop().run_in_executor(self.threads, work, *given)
-
     async def read(self, scope: Scope, receive: Receive, send: Send) -> bytes | None:
         """The body of a request; None if the client left, or was refused."""
 
         async def is_known() -> bool:
-            loop = asyncio.get_running_loop()
-            return await loop.run_in_executor(self.threads, body_limits.is_known, scope)
+            return await in_turn(self.threads, body_limits.is_known, scope)
 
         try:
             return await read_body(receive, limit=self.limit, is_known=is_known)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
 from nexus_site.serving.bridge import Bridge, Receive, Scope, Send
 from toolbox.faces.long_poll import poll
 from toolbox.faces.rest.views import LAST
+from toolbox.faces.threads import in_turn
 from toolbox.registry import REGISTRY
 
 CALLS = "/api/v1/tools/"
@@ -28,7 +28,6 @@ class WaitableCall:
     """Answers a call of a tool that can wait."""
 
     bridge: Bridge
-    threads: ThreadPoolExecutor
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
@@ -59,10 +58,8 @@ class WaitableCall:
 
         None for the first: the view reads from the parameters whether another follows it.
         """
-        loop = asyncio.get_running_loop()
-        return await loop.run_in_executor(
-            self.threads, self.bridge.answer, {**scope, LAST: last}, body
-        )
+        answer = self.bridge.answer
+        return await in_turn(self.bridge.threads, answer, {**scope, LAST: last}, body)
 
 
 def is_empty(response: Any) -> bool:

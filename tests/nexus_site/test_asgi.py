@@ -19,6 +19,7 @@ from nexus_site.serving import body_limits, health
 from nexus_site.serving.handlers import ApiHandler, PeopleHandler
 from tests.loops import run as run_loop
 from toolbox.faces.rest import formats
+from toolbox.faces.threads import in_turn
 
 
 @pytest.fixture
@@ -62,6 +63,20 @@ async def ask(site, person, path):
     asked = request(path)
     known = signing.dumps([person, "1"], salt=known_browsers.COOKIE)
     asked["headers"] += [(b"cookie", f"nexus_browser={known}".encode())]
+
+    async def receive():
+        return BODY
+
+    async def send(message):
+        pass
+
+    await site(asked, receive, send)
+
+
+async def call(site, key, path):
+    """Call as the agent of a key."""
+    asked = request(path, "POST")
+    asked["headers"] += [(b"authorization", key.encode())]
 
     async def receive():
         return BODY
@@ -142,6 +157,72 @@ class TestRouting:
         assert begun.index("/quick") == settings.WEB_PEOPLE_THREADS // 2
         assert begun.count("/slow") == 20
         assert not site.turns
+
+    @pytest.mark.parametrize("path", ["/api/v1/me", "/api/v1/tools/read_inbox", "/mcp"])
+    @pytest.mark.parametrize(
+        ("flooders", "asker", "at_once"),
+        [
+            ([(1, 1)], (2, 1), 3),
+            ([(1, 1), (2, 1), (3, 1)], (4, 2), 4),
+            ([None], (4, 2), 3),
+        ],
+        ids=["a colleague", "another organisation", "unknown keys"],
+    )
+    def test_lets_no_agents_take_the_threads_of_all(
+        self, monkeypatch, path, flooders, asker, at_once
+    ):
+        """Else one agent's calls, refused by its rate or not, keep all others waiting."""
+        freed, begun = Event(), []
+
+        def work(key):
+            begun.append(key)
+            if key != "asker":
+                freed.wait(30)
+            return HttpResponse()
+
+        async def face(scope, receive, send):
+            await in_turn(eight, work, dict(scope["headers"])[b"authorization"].decode())
+
+        async def flood_and_ask():
+            keys = [str(number % len(flooders)) for number in range(20)]
+            flood = [asyncio.create_task(call(site, key, path)) for key in keys]
+            await asyncio.sleep(0.1)
+            try:
+                async with asyncio.timeout(20):
+                    await call(site, "asker", path)
+            finally:
+                freed.set()
+            await asyncio.gather(*flood)
+
+        owners = {"asker": asker} | {str(key): who for key, who in enumerate(flooders)}
+        monkeypatch.setattr(asgi, "owner_of_key", owners.get)
+        eight = ThreadPoolExecutor(8)
+        site = asgi.Site(eight, faces={("*", "/mcp"): SimpleNamespace(application=face)})
+        handler = SimpleNamespace(
+            get_response=lambda asked: work(asked.headers["Authorization"]), end=lambda _: None
+        )
+        site.agents = replace(site.agents, handler=handler)
+        run_loop(flood_and_ask())
+        eight.shutdown()
+        assert begun.index("asker") == at_once
+        assert len(begun) == 21
+        assert not site.turns
+
+    @pytest.mark.parametrize("path", ["/healthz", "/api/schema/"])
+    def test_answers_in_no_turn_what_has_threads_of_its_own(self, threads, monkeypatch, path):
+        monkeypatch.setattr(asgi.Site, "turn_of_agent", None)
+        assert self.ask(threads, path)[0]["status"] == 200
+
+    @pytest.mark.parametrize(
+        ("threads_of_all", "agent", "all_agents"), [(1, 2, 2), (4, 2, 2), (20, 9, 10)]
+    )
+    def test_leaves_an_agent_two_threads(
+        self, threads, settings, threads_of_all, agent, all_agents
+    ):
+        """One call may wait for long: its other calls answer meanwhile."""
+        settings.WEB_THREADS = threads_of_all
+        turn = asgi.Site(threads).turn_of_agent(request("/api/v1/me"))
+        assert [each._value for each in turn] == [agent, all_agents]
 
     @pytest.mark.parametrize("path", ["/api/schema/", "/api/docs/", "/api/docs/nothing/"])
     def test_reads_the_description_in_the_threads_of_strangers(self, threads, path):

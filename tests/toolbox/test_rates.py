@@ -11,7 +11,7 @@ from core.decision import Code, Denied
 from orgchart.keys import revoke_key
 from tests.company import load_company
 from tests.contracts.world import at_once
-from toolbox import rates
+from toolbox import authentication, rates
 from toolbox.authentication import authenticate
 from toolbox.models import RateBucket
 
@@ -85,6 +85,21 @@ class TestABucket:
         with pytest.raises(Denied) as refusal:
             is_allowed(company)
         assert refusal.value.deny.code is Code.UNAUTHENTICATED
+
+
+@pytest.mark.django_db(transaction=True)
+class TestOwnerOfAKey:
+    def test_is_known_once_the_key_was_proved(self, company, monkeypatch):
+        monkeypatch.setattr(authentication, "_owners", {})
+        key = f"Bearer {company.key('backend_worker')}"
+        assert authentication.owner_of_key(key) is None
+        assert is_allowed(company)
+        worker = company.organisation.agents.get(handle="backend_worker")
+        assert authentication.owner_of_key(key) == (worker.id, company.organisation.id)
+
+    @pytest.mark.parametrize("key", ["", "Bearer", "Bearer nxs_unknown", "Basic nxs_x", "\x00"])
+    def test_is_nobody_for_what_was_never_proved(self, key):
+        assert authentication.owner_of_key(key) is None
 
 
 @pytest.mark.django_db(transaction=True)

@@ -6,6 +6,8 @@ import asyncio
 import uuid
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractAsyncContextManager, nullcontext
+from contextvars import ContextVar
 from threading import Barrier
 from typing import Any, TypeVar
 
@@ -22,6 +24,10 @@ Credentials = dict[str, Any]
 
 PATIENCE = 10.0
 """Seconds in which the system starts the threads of a pool, or fails to."""
+Turn = tuple[AbstractAsyncContextManager[None], AbstractAsyncContextManager[None]]
+ANY_TIME: Turn = (nullcontext(), nullcontext())
+TURN: ContextVar[Turn] = ContextVar("turn", default=ANY_TIME)
+"""What the request that is being answered holds while a thread works for it."""
 THREADS = ThreadPoolExecutor(settings.WEB_THREADS, thread_name_prefix="face")
 
 
@@ -33,6 +39,13 @@ def start_threads(pool: ThreadPoolExecutor) -> None:
         waiting.result()
 
 
+async def in_turn(threads: ThreadPoolExecutor, work: Callable[..., T], *given: Any) -> T:
+    """Let a thread do this, in the turn of who asks (Spec: wire 45)."""
+    of_one, of_all = TURN.get()
+    async with of_one, of_all:
+        return await asyncio.get_running_loop().run_in_executor(threads, work, *given)
+
+
 async def in_thread(work: Callable[[], T]) -> T:
     """Do synchronous work, its connection given back afterwards."""
 
@@ -42,7 +55,7 @@ async def in_thread(work: Callable[[], T]) -> T:
         finally:
             give_back_connection()
 
-    return await asyncio.get_running_loop().run_in_executor(THREADS, done)
+    return await in_turn(THREADS, done)
 
 
 async def announce(agent_id: int) -> None:
