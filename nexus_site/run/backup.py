@@ -33,6 +33,7 @@ from nexus_site.run.shim import end_with_parent
 from nexus_site.run.versions import later_migrations
 
 DATABASE, TREE, MANIFEST = "database.dump", "company.tar", "manifest.json"
+SESSIONS = "django_session"  # their keys open people's pages: who has a copy must not have them
 BEGUN = "restore.begun"
 """Under NEXUS_VAR while a restore is under way: the SHA-256 of the backup's manifest."""
 LOCK = "copy.lock"
@@ -77,7 +78,8 @@ def _back_up(folder: Path, *, keys: Path | None, now: datetime) -> Manifest:
         raise CannotCopy(f"{keys} must be outside {folder}: keep keys apart")
     with _new_folder(folder) as (part, manifest):
         head = last_seal()
-        _run("pg_dump", ["--format=custom", "--no-owner", "--no-privileges", "--file"], part)
+        options = ["--format=custom", "--no-owner", "--no-privileges"]
+        _run("pg_dump", [*options, f"--exclude-table-data={SESSIONS}", "--file"], part)
         pack(part / TREE, {"company": settings.WORKSPACE_ROOT})
         made = Manifest(
             format=FORMAT,

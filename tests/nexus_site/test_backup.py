@@ -17,6 +17,7 @@ import psycopg
 import pytest
 from django.conf import Settings
 from django.conf import settings as django_settings
+from django.contrib.sessions.models import Session
 from django.core.management import CommandError, call_command
 from django.db import connection, connections
 from django.db.migrations.recorder import MigrationRecorder
@@ -261,6 +262,15 @@ class TestABackup:
             "company.tar",
             "manifest.json",
         }
+
+    def test_holds_no_session_of_a_person(self, places, empty):
+        """Who has the copy would be signed in as them where it was taken."""
+        Session.objects.create(session_key="k" * 32, session_data="", expire_date=timezone.now())
+        copy_sealed(places, keys=places / "keys.tar")
+        done = manage(places, empty, "restore", places / "copy", "--keys", places / "keys.tar")
+        assert done.returncode == 0, done.stderr
+        with psycopg.connect(**empty) as copy:
+            assert copy.execute("SELECT count(*) FROM django_session").fetchone() == (0,)
 
     def test_has_the_time_of_the_database(self, places, monkeypatch):
         """By the time of a machine that is ahead, what waits for a seal would be called late."""
