@@ -18,6 +18,7 @@ from uvicorn.protocols.http.httptools_impl import (
 if TYPE_CHECKING:
     from uvicorn._types import ASGI3Application
 
+BODY = {b"content-length", b"transfer-encoding"}  # headers of a request that has one
 FRAMING = 4096  # bytes of a message besides its headers and twice its body
 
 
@@ -181,9 +182,14 @@ class BoundedProtocol(HttpToolsProtocol):
             super().on_header(name, value)
 
     def on_headers_complete(self) -> None:
-        """Start the request; its body has a time of its own. Two hosts are no host."""
+        """Start the request; its body has a time of its own. Two hosts are no host.
+
+        Where another protocol is asked for, the parser takes a body for the next request.
+        """
         hosts = sum(name == b"host" for name, _ in self.headers)
         if len(self.pipeline) >= self.limits.pipelined or hosts > 1:
+            raise BoundExceeded
+        if self.parser.should_upgrade() and any(name in BODY for name, _ in self.headers):
             raise BoundExceeded
         self.has_all_headers = True
         super().on_headers_complete()

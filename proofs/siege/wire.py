@@ -79,6 +79,12 @@ def _smuggled() -> Iterator[Attack]:
     ):
         body = b"Transfer-Encoding: chunked\r\n\r\n" + size + b"\r\nhello\r\n0\r\n\r\n"
         yield from attacks("chunks that are none", right, get + body)
+    for other, length in product(
+        (b"h2c", b"websocket", b"x"),
+        (b"Content-Length: %d" % len(inner), b"Transfer-Encoding: chunked"),
+    ):
+        asks = b"Connection: upgrade\r\nUpgrade: " + other + CRLF
+        yield from attacks("upgrades with bodies", right, get + asks + length + 2 * CRLF + inner)
     for version in (b"HTTP/0.9", b"HTTP/9.9", b"HTTP/1.1x", b"HTP/1.1", b"http/1.1", b"HTTP/1.1 x"):
         for path in (b"/api/v1/events", b"/api/v1/me", b"/api/v1/tools"):
             sent = b"GET " + path + b" " + version + b"\r\nHost: 127.0.0.1\r\n\r\n"

@@ -226,6 +226,29 @@ class TestHeaders:
 
 
 class TestBodies:
+    @pytest.mark.parametrize("other", [b"h2c", b"websocket", b"TLS/1.3"])
+    @pytest.mark.parametrize("framing", [b"Content-Length: %d", b"Transfer-Encoding: chunked"])
+    @pytest.mark.parametrize("at_once", [True, False])
+    def test_are_no_requests_where_another_protocol_is_asked_for(
+        self, port, other, framing, at_once
+    ):
+        """Else a stranger's body is answered on a connection that a proxy shares with others."""
+        body = GET if b"%d" in framing else b"%x\r\n%b\r\n0\r\n\r\n" % (len(GET), GET)
+        length = framing.replace(b"%d", str(len(body)).encode())
+        asks = b"\r\nConnection: upgrade\r\nUpgrade: " + other + b"\r\n" + length
+        head = GET.replace(b"GET", b"POST").replace(b"\r\n\r\n", asks + b"\r\n\r\n")
+        with connect(port) as client:
+            send_all(client, *([head + body] if at_once else [head, body]))
+            said = rest_of(client)
+        assert said.startswith(b"HTTP/1.1 400 ")
+        assert said.count(b"HTTP/1.1 ") == 1
+
+    def test_are_none_where_another_protocol_is_asked_for_and_ignored(self, port):
+        asks = b"\r\nConnection: upgrade\r\nUpgrade: h2c\r\n\r\n"
+        with connect(port) as client:
+            send_all(client, GET.replace(b"\r\n\r\n", asks))
+            assert answer(client).startswith(b"HTTP/1.1 200 ")
+
     def test_must_come_in_time(self):
         with serving(BRIEF_BODIES) as (port, _), connect(port) as client:
             send_all(client, b"POST / HTTP/1.1\r\nContent-Length: 100\r\n\r\nx")
