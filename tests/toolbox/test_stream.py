@@ -128,7 +128,8 @@ class TestBeginning:
         sent = str(place)
         numbers = (place.history, str(place.seq), place.tag, place.seen.split(":")[0])
         decoded = base64.urlsafe_b64decode(sent + "=" * (-len(sent) % 4))
-        assert not [each for each in numbers if each in sent or each.encode() in decoded]
+        long = [each for each in numbers if len(each) > 2]  # chance writes a digit or two
+        assert not [each for each in long if each in sent or each.encode() in decoded]
         assert event_reader.place_of(sent).seen == place.seen
         plain = "-".join((place.history, str(place.seq), place.tag, place.seen))
         for other in (
