@@ -20,7 +20,10 @@ class Deadline(models.Model):
 
     class Meta:
         ordering = ["due_at"]
-        indexes = [models.Index(fields=["due_at"], condition=Q(done_at=None), name="deadline_due")]
+        indexes = [
+            models.Index(fields=["due_at"], condition=Q(done_at=None), name="deadline_due"),
+            models.Index(fields=["-due_at", "-id"], name="deadline_order"),
+        ]
         constraints = [
             models.UniqueConstraint(fields=["contract", "stage"], name="deadline_stage_once"),
             one_of("stage", DeadlineStage, name="deadline_stage_known"),

@@ -16,7 +16,7 @@ from core.events import text
 from core.permissions import Deed
 from documents.memory.entries import MAX_ENTRY
 from documents.memory.services import add_as_person, correct_memory, withdraw_memory
-from documents.models import Artifact, Document, Memory
+from documents.models import NAMES_CONTRACT, Artifact, Document, Memory
 
 
 @admin.register(Document)
@@ -57,7 +57,7 @@ class DocumentAdmin(BrowseAdmin):
     def find(self, request: HttpRequest, rows: QuerySet[Document], term: str) -> QuerySet[Document]:
         """By contract, or by the beginning of the path."""
         if term.startswith("CON-"):
-            return rows.filter(contract_ref=term)
+            return rows.filter(NAMES_CONTRACT, contract_ref=term)
         return rows.filter(path__startswith=term)
 
     headline = computed_column(_("title"), lambda row: text(row.title, 80))

@@ -49,6 +49,11 @@ class Escalation(models.Model):
             models.Index(fields=["due_at"], condition=Q(state="open"), name="escalation_due"),
             models.Index(
                 fields=["organisation"],
+                condition=Q(state__in=UNSETTLED),
+                name="escalation_unsettled",
+            ),
+            models.Index(
+                fields=["organisation"],
                 condition=Q(board_waits_since__isnull=False),
                 name="escalation_board_waits",
             ),

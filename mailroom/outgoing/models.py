@@ -36,7 +36,10 @@ class OutgoingNotice(models.Model):
     class Meta:
         ordering = ["-id"]
         verbose_name = "notice"
-        indexes = [models.Index(fields=["due_at"], condition=Q(state="pending"), name="notice_due")]
+        indexes = [
+            models.Index(fields=["due_at"], condition=Q(state="pending"), name="notice_due"),
+            models.Index(fields=["organisation"], condition=Q(state="dead"), name="notice_dead"),
+        ]
         constraints = [
             models.UniqueConstraint(fields=["event_id", "channel"], name="notice_once"),
             one_of("state", NoticeState, name="notice_state_known"),

@@ -181,14 +181,17 @@ def refusals_by_hour(refused: Iterable[RefusalCount]) -> Counter[datetime]:
     )
 
 
-def contracts_by_state(ids: Ids) -> Mapping[int, Sequence[tuple[str, int]]]:
+def contracts_by_state(ids: Ids) -> Mapping[int, Sequence[tuple[str, str]]]:
     """Every state with its number of contracts, in the order of a contract's life."""
-    rows = Contract.objects.filter(organisation__in=ids).order_by()
-    counts = rows.values_list("organisation_id", "state").annotate(n=Count("pk"))
-    found = {(key, state): n for key, state, n in counts}
+    rows = Contract.objects.filter(organisation=OuterRef("pk")).order_by()
+    counts = Organisation.objects.filter(id__in=ids).values_list(
+        "id", *(Counted(rows.filter(state=state).values("pk")[:SCANNED]) for state in ContractState)
+    )
     return {
-        key: [(state.value, found.get((key, state.value), 0)) for state in ContractState]
-        for key in ids
+        key: [
+            (state.value, shown(n, SCANNED)) for state, n in zip(ContractState, each, strict=True)
+        ]
+        for key, *each in counts
     }
 
 

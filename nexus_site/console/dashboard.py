@@ -68,7 +68,7 @@ class DayFigures:
     tasks: tuple[str, str] | None = None
     task_states: Sequence[tuple[str, str]] = ()
     refusing: Sequence[counting.RefusedActor] = ()
-    contracts: Sequence[tuple[str, int]] | None = None
+    contracts: Sequence[tuple[str, str]] | None = None
     escalations: int | None = None
     overdue: int = 0
     untold: int = 0

@@ -75,6 +75,9 @@ class Deployment(models.Model):
                 fields=["organisation", "service", "environment", "-id"], name="deployment_service"
             ),
             models.Index(fields=["due_at"], condition=Q(state="started"), name="deployment_due"),
+            models.Index(
+                fields=["organisation"], condition=Q(state="unknown"), name="deployment_unknown"
+            ),
         ]
         constraints = [
             models.UniqueConstraint(

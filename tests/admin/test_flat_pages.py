@@ -1,0 +1,34 @@
+"""What people look at every day costs the same after years: what has ended is not read."""
+
+import pytest
+from django.contrib import admin
+from django.db import connection
+from django.urls import reverse
+
+from nexus_site.console import counting
+from tests.admin.places import list_page
+from tests.plans import rows_touched
+from tests.settled import fill
+
+MOST = 10_500
+"""Rows that one statement may touch: a list counts up to 10,000."""
+
+
+@pytest.mark.django_db
+def test_pages_read_what_is_open_or_a_page(company, board, monkeypatch):
+    monkeypatch.setattr(counting, "SCANNED", 1000)
+    fill(company.organisation)
+    read = {}
+
+    def keep(execute, sql, values, many, context):
+        read.setdefault(sql, (page, values))
+        return execute(sql, values, many, context)
+
+    pages = [reverse("admin:index"), *(list_page(model) for model in admin.site._registry)]
+    for page in pages:
+        with connection.execute_wrapper(keep):
+            assert board.get(page).status_code in (200, 403)
+    asked = {sql: at for sql, at in read.items() if sql.lstrip("(").startswith(("SELECT", "WITH"))}
+    assert len(asked) > len(pages)
+    touched = {(page, sql): rows_touched(sql, values) for sql, (page, values) in asked.items()}
+    assert {at: rows for at, rows in touched.items() if rows > MOST} == {}
