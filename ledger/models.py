@@ -69,6 +69,11 @@ class Event(models.Model):
                 name="ledger_event_subject",
                 condition=~models.Q(subject=""),
             ),
+            models.Index(
+                fields=["organisation_id", "-seq"],
+                name="ledger_event_policy",
+                condition=models.Q(details__has_key="policy_version"),
+            ),
             BrinIndex(fields=["at"], name="ledger_event_time", autosummarize=True),
         ]
         constraints = [

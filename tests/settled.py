@@ -104,6 +104,23 @@ TABLES = {
             now() + interval '1 day', CASE WHEN NOT is_open THEN now() END
         FROM rows
     """,
+    "ledger_event": """
+        INSERT INTO ledger_event (id, at, organisation_id, actor, action, decision, code, subject,
+            for_agent_id, kind, digest)
+        SELECT gen_random_uuid(), now() - number * interval '1 minute', organisation_id,
+            'agent:extra_1', CASE WHEN is_open THEN 'tool.denied' ELSE 'mail.delivered' END,
+            CASE WHEN is_open THEN 'deny' ELSE 'allow' END,
+            CASE WHEN is_open THEN 'TOOL_NOT_BOUND' ELSE '' END, 'mail:' || number, agent, 'mail',
+            decode(repeat('00', 32), 'hex')
+        FROM rows
+    """,
+    "mailroom_mailrejection": """
+        INSERT INTO mailroom_mailrejection (organisation_id, from_agent, to_agent,
+            mail_type, code, reason, attempted_at)
+        SELECT organisation_id, 'extra_1', 'ceo', 'info', 'CONTACT_DENIED', '',
+            now() - number * interval '1 minute'
+        FROM rows
+    """,
     "toolbox_usage": """
         INSERT INTO toolbox_usage (agent_id, organisation_id, minute, bytes)
         SELECT agent, organisation_id, now() - n * interval '1 minute', 1

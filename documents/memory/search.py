@@ -20,7 +20,7 @@ from toolbox.caller import Caller, address_of
 
 SEARCH = rf"""
 WITH query AS (
-    SELECT websearch_to_tsquery('english', one.spaced) && one.lexemes::tsquery AS wanted,
+    SELECT websearch_to_tsquery('english', one.spaced) && one.lexemes::tsquery AS asked,
            one.contains, one.excludes
     FROM jsonb_to_recordset(%(alternatives)s::jsonb)
          AS one(spaced text, lexemes text, contains text[], excludes text[])
@@ -33,12 +33,12 @@ WITH query AS (
           UNION ALL SELECT 'group', id FROM own_group) AS each
 ), found AS (
     SELECT m.id, m.scope, m.author_id, m.person, m.text, m.created_at,
-           sum(ts_rank(m.words, query.wanted)::float8) AS rank
+           sum(ts_rank(m.words, query.asked)::float8) AS rank
     FROM documents_memory m CROSS JOIN query
     WHERE ({WORDS_IN_A_MEMORY}) @@ (
-          SELECT searched && string_agg('(' || wanted::text || ')', ' | ')::tsquery
-          FROM memories CROSS JOIN query WHERE numnode(wanted) > 0 GROUP BY searched)
-      AND m.words @@ query.wanted
+          SELECT searched && string_agg('(' || asked::text || ')', ' | ')::tsquery
+          FROM memories CROSS JOIN query WHERE numnode(asked) > 0 GROUP BY searched)
+      AND m.words @@ query.asked
       AND NOT EXISTS (
           SELECT FROM unnest(query.contains) AS wanted
           WHERE strpos(lower(regexp_replace(normalize(m.text, NFKC), '\s+', ' ', 'g')),

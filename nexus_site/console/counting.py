@@ -229,7 +229,7 @@ def escalations(ids: Ids, now: datetime) -> Mapping[int, tuple[int, int, int]]:
 
 
 def last_policy_changes(ids: Ids) -> Mapping[int, Event]:
-    """The newest events that changed who may what; found by their subjects, which are indexed."""
+    """The newest events that changed who may what, by an index of these alone."""
     subjects = Q()
     for noun in {*(table.noun for table in TABLES.values()), "tool"}:
         subjects |= Q(subject__startswith=f"{noun}:")
