@@ -12,6 +12,7 @@ from ledger.models import Event
 
 SEARCHED = 200_000
 """A word that no index knows is looked for among that many of the newest events."""
+HAS_SUBJECT = ~Q(subject="")  # so that the index of subjects serves
 ACTORS = ("agent:", "human:", "system:")
 IDS = {"MAIL-": "mail", "CON-": "contract", "CASE-": "case"}
 """How the ids of rows begin, and how the ledger calls such a row."""
@@ -38,11 +39,11 @@ def _of(word: str, now: datetime) -> Q:
         return Q(seq=seq)
     for prefix, noun in IDS.items():
         if word.upper().startswith(prefix):
-            return Q(subject__startswith=f"{noun}:{prefix}{word[len(prefix) :]}")
+            return HAS_SUBJECT & Q(subject__startswith=f"{noun}:{prefix}{word[len(prefix) :]}")
     if word.startswith(ACTORS):
         return _recent(Q(actor__startswith=word))
     if ":" in word:
-        return Q(subject__startswith=word)
+        return HAS_SUBJECT & Q(subject__startswith=word)
     return _recent(_named(word))
 
 

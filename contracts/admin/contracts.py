@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from django.contrib import admin
-from django.db.models import QuerySet
+from django.db.models import Q, QuerySet
 from django.http import HttpRequest
 from django.utils.translation import gettext, pgettext
 from django.utils.translation import gettext_lazy as _
@@ -19,9 +19,11 @@ from core.admin.base import BrowseAdmin, choice_column, computed_column, link
 from core.admin.browsing import ListButton
 from core.events import text
 from core.labels import Text
+from core.people import signed_in
 from core.permissions import Deed
 from core.waiting import page_of
 from ledger.history import events_of
+from orgchart.people.members import visible_agents
 
 STATE_COLOURS = {
     "pending": "info",
@@ -149,7 +151,8 @@ class ContractAdmin(ActingAdmin):
         """By id, or by a party."""
         if term.startswith("CON-"):
             return rows.filter(id__startswith=term)
-        return rows.filter(assignee__handle=term) | rows.filter(issuer__handle=term)
+        agents = visible_agents(signed_in(request), term)
+        return rows.filter(Q(assignee__in=agents) | Q(issuer__in=agents))
 
     def row_context(self, request: HttpRequest, row: Contract) -> dict[str, Any]:
         """The contract with everything that happened to it."""
@@ -174,7 +177,7 @@ class _OfAContract(BrowseAdmin):
     subject = "contract:{row.contract_id}"
     organisation_path = "contract.organisation_id"
     list_select_related: tuple[str, ...] = ("contract", "contract__organisation")
-    search_fields = ("=contract__id",)
+    search_fields = ("contract__id__exact",)
     search_help_text = _("A contract (CON-…)")
     ordering = ("-id",)
 

@@ -100,7 +100,7 @@ class EscalationAdmin(ActingAdmin):
     list_filter = ("organisation", "state", "sender", "recipient", "due_at")
     in_other_words = ("answered_by",)
     answerer = actor_column("answered_by", _("answered by"))
-    search_fields = ("=mail__id",)
+    search_fields = ("mail__id__exact",)
     search_help_text = _("An escalation's mail (MAIL-…)")
 
     def row_context(self, request: HttpRequest, row: Escalation) -> dict[str, Any]:

@@ -5,12 +5,24 @@ from django.contrib import admin
 from django.db import connection
 from django.urls import reverse
 
+from contracts.models import Contract, Deadline
+from documents.models import Document
+from ledger.models import Event
+from mailroom.models import Escalation
 from nexus_site.company import agent_page
 from nexus_site.console import counting
 from tests.admin.places import list_page
 from tests.plans import rows_touched
 from tests.settled import fill
 
+SEARCHES = {
+    Contract: "nobody",
+    Deadline: "CON-1",
+    Document: "CON-1",
+    Escalation: "MAIL-1",
+    Event: "CON-1",
+}
+"""Of each list a search that finds nothing, and so might read everything."""
 MOST = 10_500
 """Rows that one statement may touch: a list counts up to 10,000."""
 
@@ -32,6 +44,7 @@ def test_pages_read_what_is_open_or_a_page(company, board, monkeypatch):
         reverse("admin:orgchart_agent_change", args=[agent.id]),
         reverse("admin:orgchart_organisation_change", args=[agent.organisation_id]),
         *(list_page(model) for model in admin.site._registry),
+        *(f"{list_page(model)}?q={term}" for model, term in SEARCHES.items()),
     ]
     for page in pages:
         with connection.execute_wrapper(keep):
