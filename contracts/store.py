@@ -17,7 +17,7 @@ from contracts.rules import ContractFacts
 from contracts.vocabulary import OPEN_STATES, ContractKind, ContractState
 from core.actions import Action
 from core.actors import Actor
-from core.database import needs_transaction
+from core.database import hold_lock, needs_transaction
 from core.decision import Denied
 from core.events import Event
 from core.machines import Swap, swap
@@ -105,12 +105,14 @@ def makers_among(agent_ids: Iterable[int], branch: str) -> frozenset[int]:
     return frozenset(held.exclude(accepted_at=None).values_list("assignee_id", flat=True))
 
 
+@needs_transaction
 def names_in_the_way(organisation_id: int, name: str) -> TakenNames:
     """The branches that leave no room for one of this name: those of the repository, and of
-    contracts that have not ended (Spec: contracts 32).
+    contracts that have not ended (Spec: contracts 32). None is assigned meanwhile.
     """
     if not name:
         return NONE_TAKEN
+    hold_lock("branch names", organisation_id)
     rows = Contract.objects.filter(in_the_way("assigned_branch", name))
     held = rows.filter(organisation_id=organisation_id, state__in=OPEN_STATES)
     names = frozenset(held.values_list("assigned_branch", flat=True))

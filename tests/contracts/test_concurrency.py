@@ -277,6 +277,27 @@ class TestTwoCallsOfOneIssuer:
 
 
 class TestIssuing:
+    def test_assigns_no_branch_inside_one_that_is_assigned_at_the_same_time(
+        self, company, monkeypatch
+    ):
+        """Spec: contracts 32: git keeps no branch inside another."""
+        begun, decide = threading.Event(), issuing.check_draft
+
+        def late(draft, *args, **fields):
+            if draft.assigned_branch == "work":
+                begun.set()
+                wait_until(is_waiting_for_a_lock)
+            return decide(draft, *args, **fields)
+
+        def below():
+            begun.wait(PATIENCE)
+            return issue(company, "frontend_worker", assigned_branch="work/login")
+
+        monkeypatch.setattr(issuing, "check_draft", late)
+        ends = at_once([partial(issue, company, assigned_branch="work"), below])
+        assert ends[1] is Code.BRANCH_DENIED
+        assert row(ends[0]).assigned_branch == "work"
+
     def test_ends_without_a_deadlock_while_its_parties_are_moved(self, company):
         """A large pack is loaded for longer than PostgreSQL waits before it looks for one."""
         begun = threading.Event()
