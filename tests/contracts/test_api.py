@@ -284,6 +284,7 @@ class TestWhatWillBeTried:
             ("assigned_branch", "main", "BRANCH_DENIED"),
             ("assigned_branch", "Master", "BRANCH_DENIED"),
             ("assigned_branch", "refs/heads/main", "BRANCH_DENIED"),
+            ("assigned_branch", "main/login", "BRANCH_DENIED"),
             ("assigned_branch", "-f", "BRANCH_DENIED"),
             ("assigned_branch", "x" * 300, "INVALID_PARAMS"),
             ("mode", "root", "INVALID_PARAMS"),

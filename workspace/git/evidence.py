@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from contracts.branches import NONE_TAKEN, TakenNames
+from contracts.branches import TakenNames
 from contracts.models import Contract
 from contracts.store import in_the_way
+from workspace.git.importing import MAIN
 from workspace.git.models import Branch, Repository
 
 
@@ -23,9 +24,12 @@ def commit_of_contract(contract: Contract) -> str:
 
 
 def branches_in_the_way(organisation_id: int, name: str) -> TakenNames:
-    """The main branch of an organisation, and the branches that leave no room for this name."""
+    """The main branch of an organisation, and the branches that leave no room for this name.
+
+    An organisation without a repository gets one with the first call of git that needs it.
+    """
     repository = Repository.objects.filter(organisation_id=organisation_id).first()
-    return taken_in(repository, name) if repository else NONE_TAKEN
+    return taken_in(repository, name) if repository else TakenNames(main=MAIN)
 
 
 def taken_in(repository: Repository, name: str) -> TakenNames:
