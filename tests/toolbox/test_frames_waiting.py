@@ -119,10 +119,13 @@ class TestWaiting:
                 await begun.acquire()
             await wait(1, asked[3], begun)
             still = [each.cancel() for each in waiting]
-            return asked, still
+            await asyncio.wait(waiting)
+            await asyncio.sleep(0)
+            return asked, still, asyncio.all_tasks() - {asyncio.current_task()}
 
-        asked, still = run_loop(together())
+        asked, still, left = run_loop(together())
         assert asked == [[False], [False], [False], [True]]
+        assert not left
         assert still == [True, True, True]
 
     @pytest.mark.parametrize("wait", [-1, 31, "5", 1.5, True, None])

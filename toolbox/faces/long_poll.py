@@ -61,7 +61,9 @@ async def poll(
             left = max(0.0, ends - time.monotonic())
             ringing = asyncio.ensure_future(rung.wait())
             waiting: set[asyncio.Future[Any]] = {ringing} if gone is None else {ringing, gone}
-            await asyncio.wait(waiting, timeout=left, return_when=asyncio.FIRST_COMPLETED)
-            ringing.cancel()
+            try:
+                await asyncio.wait(waiting, timeout=left, return_when=asyncio.FIRST_COMPLETED)
+            finally:
+                ringing.cancel()
             if gone is not None and gone.done():
                 return None
