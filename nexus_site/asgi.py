@@ -4,7 +4,7 @@ import asyncio
 import os
 from collections.abc import AsyncIterator, Hashable, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AsyncExitStack, asynccontextmanager, nullcontext
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field, replace
 from types import ModuleType
 from typing import Any
@@ -181,7 +181,7 @@ class Site:
         However many there are, a page of another person waits for those under way only.
         """
         most = max(1, settings.WEB_PEOPLE_THREADS // 2)
-        return nullcontext(), self.turns_of("person", name, most)
+        return (self.turns_of("person", name, most),)
 
     def turn_of_agent(self, scope: Scope) -> Turn:
         """One organisation's calls take half of the threads at once, one agent's one fewer.

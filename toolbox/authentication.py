@@ -84,7 +84,7 @@ RECORD_INTERVAL = 60.0
 _last_recorded: dict[bytes, float] = {}
 """The time of the last event by the key's digest; only issued keys, so its size is bounded."""
 _owners: dict[bytes, tuple[int, int]] = {}
-"""Agent and organisation by the digest of a key that was proved; only issued keys, too."""
+"""Agent and organisation by the digest of a key that was proved and not refused since."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,6 +120,7 @@ def authenticate(*, authorization: str, session_id: str | None, request_id: str)
     # The first statement of a call: done twice it takes more from the agent's rate.
     found = retry_broken(partial(_find_caller, statement, known), is_repeatable=True)
     if found is None:
+        _owners.pop(digest, None)
         raise _refused_key(digest, request_id)
     agent_id, organisation_id, version, tokens, taken, *row = found
     _owners[digest] = agent_id, organisation_id
@@ -159,7 +160,7 @@ def _find_caller(statement: str, known: dict[str, Any]) -> tuple[Any, ...] | Non
 
 
 def owner_of_key(authorization: str) -> tuple[int, int] | None:
-    """The agent and organisation that this process has seen a key prove; it proves nothing now."""
+    """The agent and organisation that this process last saw a key prove; it proves nothing now."""
     try:
         return _owners.get(digest_of(_parse_key(authorization)))
     except Denied:

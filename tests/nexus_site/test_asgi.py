@@ -19,7 +19,7 @@ from nexus_site.serving import body_limits, health
 from nexus_site.serving.handlers import ApiHandler, PeopleHandler
 from tests.loops import run as run_loop
 from toolbox.faces.rest import formats
-from toolbox.faces.threads import in_turn
+from toolbox.faces.threads import TURN, in_turn
 
 
 @pytest.fixture
@@ -207,6 +207,34 @@ class TestRouting:
         assert begun.index("asker") == at_once
         assert len(begun) == 21
         assert not site.turns
+
+    def test_counts_a_call_whose_client_left_until_its_thread_is_free(self, threads):
+        """Else one agent takes all threads: it asks, leaves, and asks again."""
+        freed, begun, turn = Event(), [], asyncio.Semaphore(2)
+
+        def work():
+            begun.append(1)
+            freed.wait(30)
+
+        async def ask_and_leave():
+            TURN.set((turn,))
+            for _ in range(5):
+                call = asyncio.create_task(in_turn(eight, work))
+                await asyncio.sleep(0.05)
+                call.cancel()
+                await asyncio.wait([call])
+            at_once = len(begun)
+            freed.set()
+            async with asyncio.timeout(20), turn, turn:
+                pass
+            await in_turn(eight, work)
+            return at_once
+
+        eight = ThreadPoolExecutor(8)
+        assert run_loop(ask_and_leave()) == 2
+        assert len(begun) == 3
+        assert turn._value == 2
+        eight.shutdown()
 
     @pytest.mark.parametrize("path", ["/healthz", "/api/schema/"])
     def test_answers_in_no_turn_what_has_threads_of_its_own(self, threads, monkeypatch, path):

@@ -97,6 +97,22 @@ class TestOwnerOfAKey:
         worker = company.organisation.agents.get(handle="backend_worker")
         assert authentication.owner_of_key(key) == (worker.id, company.organisation.id)
 
+    def test_is_nobody_once_the_key_was_refused(self, company):
+        """Else who has a revoked key keeps the agent waiting that it belonged to."""
+        key = f"Bearer {company.key('backend_worker')}"
+        assert is_allowed(company)
+        assert authentication.owner_of_key(key) is not None
+        revoke_key(
+            prefix=company.key("backend_worker")[:12],
+            caller=company.system,
+            now=timezone.now(),
+            reason="stolen",
+        )
+        with pytest.raises(Denied) as refusal:
+            is_allowed(company)
+        assert refusal.value.deny.code is Code.UNAUTHENTICATED
+        assert authentication.owner_of_key(key) is None
+
     @pytest.mark.parametrize("key", ["", "Bearer", "Bearer nxs_unknown", "Basic nxs_x", "\x00"])
     def test_is_nobody_for_what_was_never_proved(self, key):
         assert authentication.owner_of_key(key) is None

@@ -6,7 +6,7 @@ import asyncio
 import uuid
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractAsyncContextManager, nullcontext
+from contextlib import ExitStack
 from contextvars import ContextVar
 from threading import Barrier
 from typing import Any, TypeVar
@@ -24,8 +24,8 @@ Credentials = dict[str, Any]
 
 PATIENCE = 10.0
 """Seconds in which the system starts the threads of a pool, or fails to."""
-Turn = tuple[AbstractAsyncContextManager[None], AbstractAsyncContextManager[None]]
-ANY_TIME: Turn = (nullcontext(), nullcontext())
+Turn = tuple[asyncio.Semaphore, ...]
+ANY_TIME: Turn = ()
 TURN: ContextVar[Turn] = ContextVar("turn", default=ANY_TIME)
 """What the request that is being answered holds while a thread works for it."""
 THREADS = ThreadPoolExecutor(settings.WEB_THREADS, thread_name_prefix="face")
@@ -40,10 +40,21 @@ def start_threads(pool: ThreadPoolExecutor) -> None:
 
 
 async def in_turn(threads: ThreadPoolExecutor, work: Callable[..., T], *given: Any) -> T:
-    """Let a thread do this, in the turn of who asks (Spec: wire 45)."""
-    of_one, of_all = TURN.get()
-    async with of_one, of_all:
-        return await asyncio.get_running_loop().run_in_executor(threads, work, *given)
+    """Let a thread do this, in the turn of who asks (Spec: wire 45).
+
+    Where who asks leaves meanwhile, the turn ends with the thread's work.
+    """
+    with ExitStack() as taken:
+        for turn in TURN.get():
+            await turn.acquire()
+            taken.callback(turn.release)
+        working = threads.submit(work, *given)
+        try:
+            return await asyncio.wrap_future(working)
+        except asyncio.CancelledError:
+            loop, give_back = asyncio.get_running_loop(), taken.pop_all().close
+            working.add_done_callback(lambda _: loop.call_soon_threadsafe(give_back))
+            raise
 
 
 async def in_thread(work: Callable[[], T]) -> T:
