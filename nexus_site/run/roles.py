@@ -24,8 +24,9 @@ FROM pg_trigger WHERE tgname = tgrelid::regclass::text || '_only_grows'
 """
 # Of the role that signed in and of every role that it may become (SET ROLE): a superuser any. Who
 # owns the schema or the database drops tables of others. A table of one's own, a temporary one too,
-# stands in for the one that a trigger asks. session_replication_role switches triggers off. Any
-# role may own large objects and privileges of what it creates: they undo nothing.
+# stands in for the one that a trigger asks. session_replication_role switches triggers off; a
+# trigger more swallows rows; who sets an event's number writes behind a seal. Any role may own
+# large objects and privileges of what it creates: they undo nothing.
 UNSAFE = """
 SELECT bool_or(rolcreaterole OR rolreplication
     OR rolname IN (
@@ -37,6 +38,12 @@ SELECT bool_or(rolcreaterole OR rolreplication
             AND classid NOT IN ('pg_largeobject'::regclass, 'pg_default_acl'::regclass)
             AND (dbid = d.oid OR (classid = 'pg_database'::regclass AND objid = d.oid)))
     OR EXISTS (SELECT 1 FROM pg_namespace n WHERE has_schema_privilege(r.oid, n.oid, 'CREATE'))
+    OR EXISTS (
+        SELECT 1 FROM pg_class c WHERE relnamespace = 'public'::regnamespace
+            AND relkind IN ('r', 'p', 'v') AND has_table_privilege(r.oid, c.oid, 'TRIGGER'))
+    OR EXISTS (
+        SELECT 1 FROM pg_attribute WHERE attrelid = to_regclass('public.ledger_event')
+            AND attname = 'seq' AND has_column_privilege(r.oid, attrelid, attnum, 'INSERT'))
     OR has_database_privilege(r.oid, current_database(), 'CREATE')
     OR has_database_privilege(r.oid, current_database(), 'TEMPORARY'))
 FROM pg_roles r WHERE pg_has_role(session_user, r.oid, 'MEMBER')

@@ -14,9 +14,10 @@ from nexus_site.run.backup import BEGUN
 OWNER_SERVES = (
     "The database role that serves could switch off what the database guards: it is, or may "
     "become, a superuser or a role that creates roles or tables (temporary ones too), copies the "
-    "server, reads or writes its files, runs programs on it, sets session_replication_role, or "
-    "owns the tables, their schema, the database, or anything in it. Name in DATABASE_OWNER_URL "
-    "the owner of the database, and in DATABASE_URL a role that owns nothing"
+    "server, reads or writes its files, runs programs on it, sets session_replication_role, "
+    "creates triggers, writes all columns of ledger_event, or owns the tables, their schema, the "
+    "database, or anything in it. Name in DATABASE_OWNER_URL the owner of the database, and in "
+    "DATABASE_URL a role that owns nothing and is a member of no other"
 )
 
 

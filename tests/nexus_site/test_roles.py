@@ -238,6 +238,21 @@ class TestServing:
                 "CREATE ROLE {0}_admin CREATEROLE; GRANT {0}_admin TO {0}",  # so does this
                 "DROP ROLE {0}_admin",
             ),
+            ("GRANT pg_write_all_data TO {0}", "REVOKE pg_write_all_data FROM {0}"),
+            (
+                (
+                    "CREATE ROLE {0}_group; GRANT TRIGGER ON contracts_verdict TO {0}_group; "
+                    "GRANT {0}_group TO {0}"
+                ),
+                "DROP OWNED BY {0}_group; DROP ROLE {0}_group",
+            ),
+            (
+                (
+                    "CREATE ROLE {0}_group; GRANT INSERT ON ledger_event TO {0}_group; "
+                    "GRANT {0}_group TO {0}"
+                ),
+                "DROP OWNED BY {0}_group; DROP ROLE {0}_group",
+            ),
         ],
     )
     def test_that_could_undo_the_guards_does_not_serve(self, serving, monkeypatch, give, take):
