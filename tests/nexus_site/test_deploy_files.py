@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 import yaml
+from django.conf import settings
 from django.db import transaction
 from django.test import Client
 
@@ -138,6 +139,15 @@ class TestTheProxies:
         assert "/metrics" in text
         assert "404" in text
         assert unbuffered in text
+
+    @pytest.mark.parametrize(
+        ("file", "limit"),
+        [("Caddyfile", r"max_size (\d+)MB"), ("nginx.conf", r"client_max_body_size (\d+)m;")],
+    )
+    def test_take_what_people_may_send(self, file, limit):
+        """What is larger is refused by us, with a sentence; a proxy only breaks off."""
+        (megabytes,) = re.findall(limit, (DEPLOY / file).read_text())
+        assert int(megabytes) * 1_000_000 > settings.DATA_UPLOAD_MAX_MEMORY_SIZE
 
     def test_set_what_is_believed_of_them(self):
         text = (DEPLOY / "nginx.conf").read_text()
