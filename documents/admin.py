@@ -36,6 +36,7 @@ class DocumentAdmin(BrowseAdmin):
     )
     list_filter = ("organisation", "kind", "report_type", "author", "for_board", "created_at")
     list_select_related = ("organisation", "author")
+    ordering = ("-id",)
     search_fields = ("path",)
     search_help_text = _("A contract (CON-…), or the beginning of a path")
     fields = (

@@ -67,7 +67,6 @@ class Document(models.Model):
                 name="document_report_type",
             ),
             models.Index(fields=["organisation", "-created_at", "-id"], name="document_newest"),
-            models.Index(fields=["-created_at", "-id"], name="document_order"),
             models.Index(fields=["author", "-created_at", "-id"], name="document_author"),
             models.Index(fields=["author", "kind", "-created_at", "-id"], name="document_kind"),
             models.Index(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from django.db import connection
+from django.db.models import F
 
 from orgchart.models import Agent, Organisation
 
@@ -143,6 +144,7 @@ def fill(organisation: Organisation) -> None:
         )
         for n in range(AGENTS)
     )
+    Organisation.objects.filter(id=organisation.id).update(policy_version=F("policy_version") + 1)
     with connection.cursor() as cursor:
         cursor.execute("SET LOCAL session_replication_role = replica")
         for table, rows in TABLES.items():
