@@ -47,6 +47,8 @@ class QueryAlternative:
 
 
 TERM = re.compile(r'((?:-\s*)*)(?:"([^"]*)"?|([^\s"-][^\s"]*))')
+DASHES = re.compile(r"-\s*(?:-\s*)+")
+"""Several dashes in a row deny what was denied before; PostgreSQL fails at some thirty of them."""
 ANYTHING = "!' '"
 """A tsquery that every entry matches: no lexeme is a space."""
 
@@ -57,7 +59,7 @@ def parse_query(query: str) -> tuple[QueryAlternative, ...]:
     `or` separates alternatives. In each, every term must occur, terms after `-` must not, and a
     quoted text occurs literally. Without Chinese, PostgreSQL parses the whole by the same rules.
     """
-    normal = unicodedata.normalize("NFKC", query)
+    normal = DASHES.sub(_one_dash, unicodedata.normalize("NFKC", query))
     if not RUN.search(normal):
         return (QueryAlternative(normal, ""),)
     alternatives: list[list[tuple[str, str, str]]] = [[]]
@@ -68,6 +70,10 @@ def parse_query(query: str) -> tuple[QueryAlternative, ...]:
         elif alternatives[-1] and i + 1 < len(terms):
             alternatives.append([])
     return tuple(_all_of(terms) for terms in alternatives)
+
+
+def _one_dash(dashes: re.Match[str]) -> str:
+    return " -" if dashes[0].count("-") % 2 else " "
 
 
 def _is_or(term: tuple[str, str, str]) -> bool:

@@ -18,6 +18,7 @@ from documents.memory.rules import memory_writers
 from documents.models import WORDS_IN_A_MEMORY, MemoryScope
 from toolbox.caller import Caller, address_of
 
+# `OFFSET 0` keeps the index's condition alone: with the others PostgreSQL may read the whole table.
 SEARCH = rf"""
 WITH query AS (
     SELECT websearch_to_tsquery('english', one.spaced) && one.lexemes::tsquery AS asked,
@@ -34,11 +35,11 @@ WITH query AS (
 ), found AS (
     SELECT m.id, m.scope, m.author_id, m.person, m.text, m.created_at,
            sum(ts_rank(m.words, query.asked)::float8) AS rank
-    FROM documents_memory m CROSS JOIN query
-    WHERE ({WORDS_IN_A_MEMORY}) @@ (
-          SELECT searched && string_agg('(' || asked::text || ')', ' | ')::tsquery
-          FROM memories CROSS JOIN query WHERE numnode(asked) > 0 GROUP BY searched)
-      AND m.words @@ query.asked
+    FROM query CROSS JOIN memories CROSS JOIN LATERAL (
+        SELECT * FROM documents_memory
+        WHERE ({WORDS_IN_A_MEMORY}) @@ (query.asked && memories.searched) OFFSET 0
+    ) AS m
+    WHERE numnode(query.asked) > 0 AND m.words @@ query.asked
       AND NOT EXISTS (
           SELECT FROM unnest(query.contains) AS wanted
           WHERE strpos(lower(regexp_replace(normalize(m.text, NFKC), '\s+', ' ', 'g')),
@@ -52,7 +53,7 @@ WITH query AS (
       AND NOT EXISTS (SELECT FROM documents_memory newer WHERE newer.replaces_id = m.id)
       AND (m.scope = 'organisation' OR m.agent_id = %(agent)s
            OR m.group_id IN (SELECT id FROM own_group))
-    GROUP BY m.id
+    GROUP BY m.id, m.scope, m.author_id, m.person, m.text, m.created_at
 )
 SELECT id, scope, author_id, person, text, created_at, rank FROM found
 WHERE %(rank)s::float8 IS NULL OR (rank, id) < (%(rank)s::float8, %(id)s::bigint)

@@ -207,6 +207,25 @@ class TestRead:
 
 class TestSearch:
     @pytest.mark.parametrize(
+        "query",
+        [
+            "-" * 480,
+            "- " * 240,
+            "-x " * 160,
+            "--text",
+            "x" + "-" * 480 + "text",
+            '"',
+            "'\\",
+            "()" * 200,
+            "or",
+            "的 " * 200,
+        ],
+    )
+    def test_answers_what_no_one_means(self, company, query):
+        remember(company, DEVELOPER, "text")
+        assert found(company, DEVELOPER, query) in ([], ["text"])
+
+    @pytest.mark.parametrize(
         ("query", "hit"),
         [
             ("timeout", True),
