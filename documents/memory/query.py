@@ -47,8 +47,10 @@ class QueryAlternative:
 
 
 TERM = re.compile(r'((?:-\s*)*)(?:"([^"]*)"?|([^\s"-][^\s"]*))')
-DASHES = re.compile(r"-\s*(?:-\s*)+")
-"""Several dashes in a row deny what was denied before; PostgreSQL fails at some thirty of them."""
+SKIPPED = str.maketrans(dict.fromkeys("!&|()<", " "))
+"""Characters that `websearch_to_tsquery` skips."""
+DASHES = re.compile(r'(?<![^\s"])-\s*(?:-\s*)+')
+"""Several dashes before a word: each denies what the one before it denies."""
 ANYTHING = "!' '"
 """A tsquery that every entry matches: no lexeme is a space."""
 
@@ -59,9 +61,9 @@ def parse_query(query: str) -> tuple[QueryAlternative, ...]:
     `or` separates alternatives. In each, every term must occur, terms after `-` must not, and a
     quoted text occurs literally. Without Chinese, PostgreSQL parses the whole by the same rules.
     """
-    normal = DASHES.sub(_one_dash, unicodedata.normalize("NFKC", query))
+    normal = unicodedata.normalize("NFKC", query)
     if not RUN.search(normal):
-        return (QueryAlternative(normal, ""),)
+        return (QueryAlternative(_deny_once(normal), ""),)
     alternatives: list[list[tuple[str, str, str]]] = [[]]
     terms = TERM.findall(normal)
     for i, term in enumerate(terms):
@@ -72,8 +74,13 @@ def parse_query(query: str) -> tuple[QueryAlternative, ...]:
     return tuple(_all_of(terms) for terms in alternatives)
 
 
+def _deny_once(spaced: str) -> str:
+    """The same web-search query with at most one dash in a row: PostgreSQL fails at some thirty."""
+    return DASHES.sub(_one_dash, spaced.translate(SKIPPED))
+
+
 def _one_dash(dashes: re.Match[str]) -> str:
-    return " -" if dashes[0].count("-") % 2 else " "
+    return "-" if dashes[0].count("-") % 2 else ""
 
 
 def _is_or(term: tuple[str, str, str]) -> bool:
@@ -103,7 +110,9 @@ def _all_of(terms: list[tuple[str, str, str]]) -> QueryAlternative:
             lexemes.append(pairs_query(text))
             spaced += [f'"{part}"' for part in rest.split()]
             contains += [text] if quoted else []
-    return QueryAlternative(" ".join(spaced), " & ".join(lexemes), tuple(contains), tuple(excludes))
+    return QueryAlternative(
+        _deny_once(" ".join(spaced)), " & ".join(lexemes), tuple(contains), tuple(excludes)
+    )
 
 
 def pairs_query(text: str) -> str:

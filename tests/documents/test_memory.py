@@ -1,16 +1,18 @@
 """Memories: whose they are, what a search finds, what stays, what lies in the files."""
 
 import hashlib
+import string
 from pathlib import Path
 from shutil import copytree
 
 import pytest
 from django.conf import settings
-from django.db import DatabaseError, transaction
+from django.db import DatabaseError, connection, transaction
 
 from core.actions import Action
 from core.decision import Denied
 from documents.memory import services
+from documents.memory.query import parse_query
 from documents.memory.quoting import global_memory_texts
 from documents.models import Artifact, Memory
 from governance.interventions.models import Intervention
@@ -23,6 +25,7 @@ from tests.documents.world import NOW
 
 LEADER, OTHER = "coding_leader", "investment_leader"
 DEVELOPER, ARCHITECT, ANALYST = "coding_developer", "coding_architect", "investment_analyst"
+PARSED = "SELECT websearch_to_tsquery('english', %s)::text"
 ALL = (LEADER, OTHER, DEVELOPER, ARCHITECT, ANALYST)
 
 
@@ -224,6 +227,34 @@ class TestSearch:
     def test_answers_what_no_one_means(self, company, query):
         remember(company, DEVELOPER, "text")
         assert found(company, DEVELOPER, query) in ([], ["text"])
+
+    @pytest.mark.parametrize("dash", ["-", "- "])
+    def test_answers_dashes_between_any_characters(self, db, dash):
+        """PostgreSQL fails at some thirty dashes in a row, whatever it skips between them."""
+        for char in (*string.punctuation, "x", '""', "or ", "\t", "\u4e00"):
+            for alternative in parse_query((dash + char) * (480 // len(dash + char))):
+                with connection.cursor() as cursor:
+                    cursor.execute(PARSED, [alternative.spaced])
+
+    @pytest.mark.parametrize(
+        "query",
+        [
+            "well-known c++",
+            "-(a) b",
+            'a --b -"c d"',
+            "a---b",
+            "u|v !n <tag>",
+            "--x or - y",
+            '"p -- q"',
+        ],
+    )
+    def test_asks_what_postgresql_reads_in_it(self, db, query):
+        (alternative,) = parse_query(query)
+        with connection.cursor() as cursor:
+            cursor.execute(PARSED, [query])
+            (read,) = cursor.fetchone()
+            cursor.execute(PARSED, [alternative.spaced])
+            assert cursor.fetchone() == (read.replace("!!", ""),)
 
     @pytest.mark.parametrize(
         ("query", "hit"),
