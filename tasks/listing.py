@@ -87,8 +87,9 @@ def list_tasks(
     Raises Denied INVALID_PARAMS for a role, owner or cursor that does not exist.
     """
     policy = caller.policy
-    everyone = [PEOPLE, *policy.by_id]
-    readable = readership_of(policy, caller.agent).ids or everyone
+    everyone, readable = [PEOPLE, *policy.by_id], readership_of(policy, caller.agent).ids
+    if readable is None:
+        readable = everyone
     held = find_owner(policy, owner, policy.contacts_of(caller.agent))
     namesake = _agent_named(policy, role_filter, caller.agent)
     text = statement(

@@ -231,12 +231,12 @@ def _can_change_unowned(
     own = _can_update_own(actor, task)
     if isinstance(own, Deny):
         return own
-    if not moves and _stands_for_creator(actor.policy, agent, task, update):
+    if not moves and _may_act_for_creator(actor.policy, agent, task, update):
         return YES
     return can_take(actor.policy, agent, task.required_role, task.task_type)
 
 
-def _stands_for_creator(policy: Policy, agent: Agent, task: TaskRow, update: TaskUpdate) -> bool:
+def _may_act_for_creator(policy: Policy, agent: Agent, task: TaskRow, update: TaskUpdate) -> bool:
     """Whether an agent above the creator withdraws a task, or edits one that it could create.
 
     A creator that was replaced reaches its readers no more (Spec: tasks 27).

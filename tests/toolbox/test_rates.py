@@ -97,7 +97,7 @@ class TestOwnerOfAKey:
         worker = company.organisation.agents.get(handle="backend_worker")
         assert authentication.owner_of_key(key) == (worker.id, company.organisation.id)
 
-    def test_is_nobody_once_the_key_was_refused(self, company):
+    def test_is_unknown_once_the_key_was_refused(self, company):
         """Else who has a revoked key keeps the agent waiting that it belonged to."""
         key = f"Bearer {company.key('backend_worker')}"
         assert is_allowed(company)
