@@ -32,7 +32,7 @@ test: env ## The whole test suite, on a real PostgreSQL
 demo: env ## One day of the company, against a running `make up`
 	@$(VENV) manage.py demo
 
-check: env ## Style, types, layers, migrations, production settings
+check: env ## Style, words, types, layers, migrations, production settings
 	@$(VENV) -m nexus_site.run.check
 
 bench: env ## Compared with views written by hand, in turn; kept in docs/bench.json

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 PYTHON = sys.executable
 LAYERS = "from importlinter.cli import lint_imports_command as check; check()"
 MANAGE = (PYTHON, "manage.py")
+WORDS = ("tests/test_words.py", "tests/test_tests.py")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,6 +34,7 @@ def checks() -> list[Check]:
     return [
         Check(name="style", command=(PYTHON, "-m", "ruff", "check", "-q", ".")),
         Check(name="format", command=(PYTHON, "-m", "ruff", "format", "-q", "--check", ".")),
+        Check(name="words", command=(PYTHON, "-m", "pytest", "-q", *WORDS)),
         Check(name="layers", command=(PYTHON, "-c", LAYERS)),
         Check(name="migrations", command=(*MANAGE, "makemigrations", "--check", "--dry-run")),
         Check(name="production", command=deploy, environment=production),
