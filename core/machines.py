@@ -14,6 +14,7 @@ from django.db import connection, models
 from django_fsm import FSMField, transition
 
 from core.closed_sets import choices_of
+from core.database import fetch_row
 from core.decision import Code, refuse
 from core.limits import BIGGEST_VERSION
 
@@ -176,9 +177,7 @@ def swap(change: Swap, then: Sequence[Cte] = ()) -> bool:
     params |= change.params
     for each in then:
         params |= each.params
-    with connection.cursor() as cursor:
-        cursor.execute(text, params)
-        (count,) = cursor.fetchone()
+    (count,) = fetch_row(text, params)
     return bool(count)
 
 

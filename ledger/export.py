@@ -7,8 +7,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from django.db import connection
-
+from core.database import fetch_row
 from ledger.canonical import canonical, stamp
 from ledger.keys import PUBLIC, Signer, place, trusted
 from ledger.merkle import levels, proof
@@ -103,9 +102,8 @@ def _entries(selection: Selection, now: datetime) -> Iterator[dict[str, Any]]:
 
 
 def _shown(params: dict[str, Any]) -> int:
-    with connection.cursor() as cursor:
-        cursor.execute(SHOWN, params)
-        return int(cursor.fetchone()[0])
+    (count,) = fetch_row(SHOWN, params)
+    return int(count)
 
 
 def _all(params: dict[str, Any]) -> Iterator[dict[str, Any]]:

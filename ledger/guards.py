@@ -2,6 +2,7 @@
 
 from django.db import DatabaseError, connection, transaction
 
+from core.database import fetch_row
 from ledger.rules import Finding, SealFault
 
 GUARDS = """
@@ -51,9 +52,7 @@ def check_guards() -> Finding | None:
 
 
 def _strange(table: str) -> str:
-    with connection.cursor() as cursor:
-        cursor.execute(STRANGE, {"table": table})
-        found = cursor.fetchone()
+    found = fetch_row(STRANGE, {"table": table})
     return str(found[0]) if found else ""
 
 

@@ -15,6 +15,7 @@ from typing import Any
 
 from django.db import connection
 
+from core.database import fetch_row
 from ledger.rules import Keys
 from ledger.spans import HIGHEST, LOWEST, Part, Span
 
@@ -61,9 +62,7 @@ def verify_parts(parts: Sequence[Part], trusted: Keys) -> Iterator[tuple[Part, S
 
     Only in a transaction without savepoints: the processes see what it sees.
     """
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT pg_export_snapshot()")
-        (snapshot,) = cursor.fetchone()
+    (snapshot,) = fetch_row("SELECT pg_export_snapshot()")
     common = {
         "connection": _address(),
         "snapshot": snapshot,

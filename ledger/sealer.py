@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 from django.db import connection, transaction
 from django.db.backends.utils import CursorWrapper
 
+from core.database import fetch_row
 from ledger import keys
 from ledger.chain_end import NO_SEAL, Head, check_end, check_kept, last_seal
 from ledger.merkle import Tree
@@ -79,9 +80,8 @@ def seal_events(now: datetime, *, batch: int = BATCH) -> int:
 
 def _first_running() -> int:
     """The oldest transaction of this cluster that may still be open: all before it have ended."""
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT pg_snapshot_xmin(pg_current_snapshot())::text::bigint")
-        return int(cursor.fetchone()[0])
+    (oldest,) = fetch_row("SELECT pg_snapshot_xmin(pg_current_snapshot())::text::bigint")
+    return int(oldest)
 
 
 def seal_next(*, now: datetime, batch: int = BATCH, before: int = LAST) -> Seal | None:

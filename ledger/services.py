@@ -8,7 +8,7 @@ from django.db import connection
 
 from core.actions import Action
 from core.actors import Actor
-from core.database import needs_transaction
+from core.database import fetch_row, needs_transaction
 from core.events import Event, EventFields
 from ledger import sql
 
@@ -41,6 +41,5 @@ def record_alone(event: Event) -> int:
 
     Returns its sequence number. Raises UnrecordableEvent.
     """
-    with connection.cursor() as cursor:
-        cursor.execute(INSERT, sql.params(event))
-        return int(cursor.fetchone()[0])
+    (number,) = fetch_row(INSERT, sql.params(event))
+    return int(number)

@@ -8,12 +8,11 @@ from datetime import datetime
 from functools import partial
 from typing import Any, NamedTuple, NotRequired, TypedDict
 
-from django.db import connection
 from pydantic_core import to_json
 
 from core.actions import Action
 from core.actors import Actor, System
-from core.database import ATTEMPTS, fetch_each
+from core.database import ATTEMPTS, fetch_each, fetch_row
 from core.decision import Code, refuse
 from core.events import Event
 from core.ids import timed_id
@@ -158,9 +157,7 @@ def execute_with_free_id(
     """
     for _ in range(ATTEMPTS):
         mail_id = timed_id("MAIL", now)
-        with connection.cursor() as cursor:
-            cursor.execute(statement, values(mail_id))
-            parties, inserted = cursor.fetchone()
+        parties, inserted = fetch_row(statement, values(mail_id))
         if inserted:
             return mail_id
         if not parties:

@@ -6,8 +6,7 @@ from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from sys import intern
 
-from django.db import connection
-
+from core.database import fetch_row
 from orgchart import models
 from orgchart.organisation_settings import enabled_modes, merged
 from orgchart.policy.building import build_policy
@@ -47,9 +46,7 @@ def compile_policy(organisation_id: int) -> Policy:
 
 def policy_version(organisation_id: int) -> int:
     """The version of the policy as committed now (or as written in this transaction)."""
-    with connection.cursor() as cursor:
-        cursor.execute(VERSION, [organisation_id])
-        found: tuple[int] | None = cursor.fetchone()
+    found: tuple[int] | None = fetch_row(VERSION, [organisation_id])
     if found is None:
         raise models.Organisation.DoesNotExist(f"there is no organisation {organisation_id}")
     return found[0]

@@ -9,6 +9,7 @@ from django.db import connection, transaction
 
 from core import paging
 from core.actors import Actor
+from core.database import fetch_row
 from core.decision import Code, refuse
 from tasks.dependencies import lock_dependencies
 from tasks.results import BacklogPage, RankedTasks
@@ -119,7 +120,5 @@ def prioritize_tasks(
 
 
 def _edge(organisation_id: int, *, bottom: bool) -> int:
-    with connection.cursor() as cursor:
-        cursor.execute(EDGE.format(which="min" if bottom else "max"), [organisation_id])
-        found = cursor.fetchone()[0]
+    (found,) = fetch_row(EDGE.format(which="min" if bottom else "max"), [organisation_id])
     return int(found or 0)

@@ -15,7 +15,7 @@ from django.db import IntegrityError, connection
 
 from core.actions import Action
 from core.actors import Actor
-from core.database import hold_lock, needs_transaction, violated_constraint
+from core.database import fetch_row, hold_lock, needs_transaction, violated_constraint
 from core.decision import Allow, Code, Denied, Deny, refuse
 from core.limits import BIGGEST_VERSION
 from ledger.services import record
@@ -215,13 +215,11 @@ def _bump_version(
     other: TaskRow, caller: Actor, actor: TaskActor, row: TaskRow, now: datetime
 ) -> None:
     """Grow the version of a task that has to wait from now on, and record it."""
-    with connection.cursor() as cursor:
-        cursor.execute(
-            "UPDATE tasks_task SET version = least(version, %s) + 1, updated_at = %s "
-            "WHERE id = %s RETURNING version",
-            [BIGGEST_VERSION - 1, now, other.id],
-        )
-        version = cursor.fetchone()[0]
+    (version,) = fetch_row(
+        "UPDATE tasks_task SET version = least(version, %s) + 1, updated_at = %s "
+        "WHERE id = %s RETURNING version",
+        [BIGGEST_VERSION - 1, now, other.id],
+    )
     owner = other.owner_in(actor.policy) or BOARD_PARTY
     shows = readership_of(actor.policy, owner).covers_task(row)
     record(

@@ -7,11 +7,12 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
-from django.db import connection, transaction
+from django.db import transaction
 from pydantic_core import to_json
 
 from core.actions import Action
 from core.actors import Actor
+from core.database import fetch_row
 from core.decision import Denied, Deny
 from ledger.services import insert_event, record
 from tasks import dependencies
@@ -92,9 +93,7 @@ def create_task(
     with transaction.atomic():
         if blocked_by:
             dependencies.lock_dependencies(caller.organisation_id)
-        with connection.cursor() as cursor:
-            cursor.execute(CREATE, values)
-            number = cursor.fetchone()[0]
+        (number,) = fetch_row(CREATE, values)
         if str(number) in blocked_by:  # the caller named this id before it existed
             raise not_found(str(number))
         record(
@@ -271,8 +270,6 @@ def _require_active_owner(change: TaskChange) -> None:
     """Refuse a new owner that was deactivated after the policy was read. Raises Denied."""
     if change.owner is None:
         return
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT active FROM orgchart_agent WHERE id = %s", [change.owner.id])
-        found = cursor.fetchone()
+    found = fetch_row("SELECT active FROM orgchart_agent WHERE id = %s", [change.owner.id])
     if found is None or not found[0]:
         raise Denied(inactive_owner(change.owner.handle))

@@ -9,6 +9,7 @@ from typing import Any
 from django.db import connection
 from pydantic_core import from_json
 
+from core.database import fetch_row
 from core.decision import Code, Denied, Deny, refuse
 from core.ids import row_id
 from core.machines import Cte, Swap, swap
@@ -45,6 +46,9 @@ END AS waits_for"""
 JSON = ("metadata", "text_writers")
 SELECTED = ", ".join(f"t.{name}{'::text' if name in JSON else ''}" for name in COLUMNS)
 
+LOCK = """
+SELECT 1 FROM tasks_task WHERE organisation_id = %(organisation)s AND number = %(number)s
+FOR NO KEY UPDATE"""
 READ = f"""
 SELECT {SELECTED}, o.handle, {NEIGHBOURS}
 FROM tasks_task t LEFT JOIN orgchart_agent o ON o.id = t.owner_id
@@ -77,16 +81,10 @@ def read_task(organisation_id: int, task_id: str, *, lock: bool = False) -> Task
     number = number_of(task_id)
     if number is not None:
         values = {"organisation": organisation_id, "number": number}
-        with connection.cursor() as cursor:
-            if lock:
-                # Lock first, then read: the read sees what others changed before the lock.
-                cursor.execute(
-                    "SELECT 1 FROM tasks_task WHERE organisation_id = %(organisation)s "
-                    "AND number = %(number)s FOR NO KEY UPDATE",
-                    values,
-                )
-            cursor.execute(READ, values)
-            found = cursor.fetchone()
+        if lock:
+            # Lock first, then read: the read sees what others changed before the lock.
+            fetch_row(LOCK, values)
+        found = fetch_row(READ, values)
         if found is not None:
             return as_row(found)
     raise not_found(task_id)

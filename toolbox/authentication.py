@@ -11,12 +11,12 @@ from uuid import UUID
 
 import structlog
 from django.conf import settings
-from django.db import DatabaseError, connection
+from django.db import DatabaseError
 from django.db.models.functions import Now
 
 from core.actions import Action
 from core.actors import denial
-from core.database import retry_broken
+from core.database import fetch_row, retry_broken
 from core.decision import Code, Denied, refuse
 from core.events import Event
 from core.key_form import KEY_PREFIX
@@ -153,10 +153,8 @@ def authenticate(*, authorization: str, session_id: str | None, request_id: str)
 
 
 def _find_caller(statement: str, known: dict[str, Any]) -> tuple[Any, ...] | None:
-    with connection.cursor() as cursor:
-        cursor.execute(statement, known)
-        row: tuple[Any, ...] | None = cursor.fetchone()
-    return row
+    found: tuple[Any, ...] | None = fetch_row(statement, known)
+    return found
 
 
 def owner_of_key(authorization: str) -> tuple[int, int] | None:

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from django.db import connection
 from pydantic_core import from_json, to_json
 
+from core.database import fetch_row
 from core.decision import Code, refuse
 from core.key_form import without_keys
 from toolbox.caller import Caller
@@ -103,10 +103,8 @@ def begin(
             rule="idempotency key",
         )
     digest = hashlib.sha256(caller.tool.encode() + b"\0" + to_json(params)).digest()
-    with connection.cursor() as cursor:
-        cursor.execute(CLAIM, [caller.agent.id, key, digest, now + KEPT_FOR, now])
-        if cursor.fetchone() is not None:
-            return None
+    if fetch_row(CLAIM, [caller.agent.id, key, digest, now + KEPT_FOR, now]) is not None:
+        return None
     record = IdempotencyRecord.objects.get(agent_id=caller.agent.id, key=key)
     if bytes(record.request_digest) != digest:
         raise refuse(

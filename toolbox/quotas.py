@@ -12,7 +12,7 @@ from typing import Any
 from django.db import connection, transaction
 from django.db.models import Sum
 
-from core.database import hold_lock, needs_transaction
+from core.database import fetch_row, hold_lock, needs_transaction
 from core.decision import Code, Denied, refuse
 from orgchart.organisation_settings import quota_of
 from orgchart.policy.compiled import Policy
@@ -225,9 +225,7 @@ def _charge_bytes(*, agent: int, policy: Policy, size: int, now: datetime) -> No
 
 def _charge(values: Mapping[str, Any]) -> tuple[bool, int, int, int]:
     """Whether there was room; what was used before in the minute, the day, and the day by all."""
-    with connection.cursor() as cursor:
-        cursor.execute(CHARGE, values)
-        is_charged, minute, day, by_all = cursor.fetchone()
+    is_charged, minute, day, by_all = fetch_row(CHARGE, values)
     return is_charged, int(minute), int(day), int(by_all)
 
 
@@ -250,9 +248,7 @@ def _store(writer: Writer, **counted: int) -> tuple[bool, int, int]:
     all_bytes, all_rows = (quota.limit for quota in total_quotas(writer.settings))
     values = {"agent": writer.id, "organisation": writer.organisation_id}
     limits = {"all_bytes": all_bytes, "all_rows": all_rows}
-    with connection.cursor() as cursor:
-        cursor.execute(STORE, values | limits | counted)
-        used_bytes, used_rows, is_stored = cursor.fetchone()
+    used_bytes, used_rows, is_stored = fetch_row(STORE, values | limits | counted)
     return is_stored, int(used_bytes), int(used_rows)
 
 

@@ -9,7 +9,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from django.db import connection, transaction
+from django.db import transaction
 
 from contracts.approvals.budgets import lock_request
 from contracts.deadlines import insert_deadlines
@@ -25,7 +25,7 @@ from contracts.store import makers_among, names_in_the_way, version_result
 from contracts.vocabulary import FINAL_STATES, ContractKind
 from core.actions import Action
 from core.actors import Actor, Person
-from core.database import insert_with_free_id
+from core.database import fetch_row, insert_with_free_id
 from core.decision import Code, Denied, Deny, refuse, require
 from core.ids import timed_id
 from core.permissions import Deed, require_deed
@@ -254,9 +254,7 @@ def _lock_policy(organisation_id: int) -> Policy:
     a deactivated agent are reassigned with the rest. The organisation is what each change of policy
     locks first: none waits for rows of agents that this transaction holds.
     """
-    with connection.cursor() as cursor:
-        cursor.execute(LOCK_POLICY, [organisation_id])
-        (version,) = cursor.fetchone()
+    (version,) = fetch_row(LOCK_POLICY, [organisation_id])
     return POLICIES.get(organisation_id, version)
 
 

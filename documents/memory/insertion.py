@@ -5,9 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any
 
-from django.db import connection
-
-from core.database import needs_transaction
+from core.database import fetch_row, needs_transaction
 from documents.memory.owners import MemoryOwner
 from documents.memory.query import split_text
 from orgchart.models import Group
@@ -47,9 +45,7 @@ def insert_row(
         "replaces": replaces,
         "now": now,
     }
-    with connection.cursor() as cursor:
-        cursor.execute(INSERT, values)
-        (number,) = cursor.fetchone()
+    (number,) = fetch_row(INSERT, values)
     return int(number)
 
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from django.db import connection
 
+from core.database import fetch_row
 from mailroom.admin.rejections_and_grants import contract_url
 from mailroom.models import Escalation, Mail
 
@@ -54,9 +55,8 @@ class ThreadStep:
 
 def thread_of(mail: Mail) -> list[ThreadStep]:
     """The whole conversation a mail belongs to, each answer under what it answers."""
+    found = fetch_row(ROOT, {"mail": mail.id})
     with connection.cursor() as cursor:
-        cursor.execute(ROOT, {"mail": mail.id})
-        found = cursor.fetchone()
         cursor.execute(THREAD, {"root": found[0] if found else mail.id})
         depths = dict(cursor.fetchall())
     depths.setdefault(mail.id, 0)

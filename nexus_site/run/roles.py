@@ -9,6 +9,7 @@ from django.conf import settings
 from django.db import connection, connections
 from psycopg import sql
 
+from core.database import fetch_row
 from ledger.canonical import FIELDS
 from nexus_site.run import cluster_lock
 from nexus_site.run.postgres import Cluster
@@ -134,9 +135,8 @@ STATEMENTS = (
 
 def is_unsafe() -> bool:
     """True if the role of this connection could switch off what the database guards."""
-    with connection.cursor() as cursor:
-        cursor.execute(UNSAFE)
-        return bool(cursor.fetchone()[0])
+    (found,) = fetch_row(UNSAFE)
+    return bool(found)
 
 
 def _connect_as(changes: dict[str, Any]) -> None:

@@ -15,6 +15,7 @@ from tests.admin.english import english_on, known_texts
 from tests.admin.forms import filled
 from tests.admin.places import act_page, change_page
 from tests.browser.day import day_of
+from tests.sources import parsed
 
 CHINESE = {"HTTP_ACCEPT_LANGUAGE": "zh-CN,zh;q=0.9"}
 
@@ -73,7 +74,7 @@ def test_lists_of_refusals(board, company, address):
 def test_every_invariant_has_a_meaning():
     found = set()
     for file in Path(settings.BASE_DIR, "orgchart", "policy").glob("*.py"):
-        for node in ast.walk(ast.parse(file.read_text())):
+        for node in ast.walk(parsed(file.read_text())):
             if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "BrokenInvariant":
                 found.add(ast.literal_eval(node.args[0]))
     assert len(found) > 10

@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.sources import parsed
+
 ROOT = Path(__file__).parents[2]
 ANSWERS = {
     "can": r".*\b(Allow|\w*Decision|Deny)\b.*",
@@ -26,7 +28,7 @@ NOT_PRODUCT = re.compile(r"^(tests|proofs|docs)/|/migrations/")
 
 def misnamed(source):
     """The functions of a module whose annotation is not what the name says."""
-    for node in ast.walk(ast.parse(source)):
+    for node in ast.walk(parsed(source)):
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.returns:
             word, more, _ = node.name.lstrip("_").partition("_")
             answers = ANSWERS.get(word, ".*") if more else ".*"
@@ -49,7 +51,7 @@ def test_no_class_shares_its_name_but_those_of_the_glossary(product):
         node.name
         for path, source in product.items()
         if not path.startswith("lab/") and "/commands/" not in path
-        for node in ast.parse(source).body
+        for node in parsed(source).body
         if isinstance(node, ast.ClassDef)
     )
     assert {name for name, count in found.items() if count > 1} == TWICE

@@ -13,6 +13,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.sources import parsed
+
 ROOT = Path(__file__).resolve().parents[2]
 CONFIG = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]
 ROOMS = CONFIG["root_packages"]
@@ -72,7 +74,7 @@ def modules() -> dict[str, ast.Module]:
         for path in (ROOT / room).rglob("*.py"):
             if "migrations" not in path.parts:
                 name = ".".join(path.relative_to(ROOT).with_suffix("").parts)
-                found[name.removesuffix(".__init__")] = ast.parse(path.read_text())
+                found[name.removesuffix(".__init__")] = parsed(path.read_text())
     return found
 
 
@@ -146,5 +148,5 @@ def test_an_exception_is_still_needed():
     ],
 )
 def test_what_is_not_pure_is_found(monkeypatch, source):
-    monkeypatch.setitem(modules(), "contracts.rules", ast.parse(source))
+    monkeypatch.setitem(modules(), "contracts.rules", parsed(source))
     assert impurities("contracts.rules")

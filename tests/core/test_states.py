@@ -11,6 +11,7 @@ from django.conf import settings
 from core.machines import machine_fields
 from governance.cases.printed_tables import with_tables
 from nexus_site.management.commands.states import CONSTITUTION, PAGE, states_page
+from tests.sources import parsed
 
 MACHINES = machine_fields()
 WRITERS = {Path("core/machines.py"), Path("lab/bench/floor.py")}
@@ -67,7 +68,7 @@ def state_writes(source, fields):
     names = {each.name for each in fields}
     others = {model.__name__ for model in apps.get_models()} - {f.model.__name__ for f in fields}
     found = []
-    for node in ast.walk(ast.parse(source)):
+    for node in ast.walk(parsed(source)):
         text = text_of(node)
         if text:
             found += [(node.lineno, table) for table in statements(text, fields)]

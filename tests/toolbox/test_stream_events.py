@@ -8,6 +8,7 @@ from django.conf import settings
 
 from core.actions import Action
 from core.events import Event
+from tests.sources import parsed
 from tests.stream_events import problem_of
 from toolbox.faces.stream_events import STREAM_EVENTS
 
@@ -45,7 +46,7 @@ class TestTheListOfEvents:
         found = {
             pair
             for file in self.sources()
-            for node in ast.walk(ast.parse(file.read_text()))
+            for node in ast.walk(parsed(file.read_text()))
             if isinstance(node, ast.Call)
             for pair in put_on_stream(node)
         }

@@ -7,6 +7,8 @@ from pathlib import Path
 import pytest
 from django.conf import settings
 
+from tests.sources import parsed
+
 FILES = "tests/workspace/test_files.py::TestReadFile::"
 WRITES = "tests/workspace/test_files.py::TestWriteFile::"
 TREE = "tests/documents/test_tree.py::"
@@ -136,7 +138,7 @@ THREATS = {
 @cache
 def named_in(path: str) -> frozenset[str]:
     """The tests of a file, as `Class::test` or `test`."""
-    body = ast.parse((Path(settings.BASE_DIR) / path).read_text("utf-8")).body
+    body = parsed((Path(settings.BASE_DIR) / path).read_text("utf-8")).body
     found = {node.name for node in body if isinstance(node, ast.FunctionDef)}
     for node in body:
         if isinstance(node, ast.ClassDef):

@@ -10,6 +10,7 @@ from django.db import DataError, connection
 from pydantic import TypeAdapter
 from pydantic_core import from_json
 
+from core.database import fetch_row
 from core.decision import Code, Denied, refuse
 from orgchart.pauses.rules import PauseFacts
 from toolbox.caller import Caller
@@ -137,9 +138,7 @@ def place_of(text: str) -> StreamPlace:
     values: dict[str, Any] = {"history": history, "seq": int(seq), "tag": tag}
     values |= {"seen": seen, "upto": within or seen}
     try:
-        with connection.cursor() as cursor:
-            cursor.execute(FIND, values)
-            row = cursor.fetchone()
+        row = fetch_row(FIND, values)
     except DataError as failure:  # looks like a snapshot, and is none
         raise _no_place() from failure
     if row is None:
@@ -157,9 +156,7 @@ def _refuse(why: str, next_action: str) -> Denied:
 
 def here() -> StreamPlace:
     """The present end of every stream: what is visible now does not come any more."""
-    with connection.cursor() as cursor:
-        cursor.execute(BEGIN)
-        history, seen, seq, tag = cursor.fetchone()
+    history, seen, seq, tag = fetch_row(BEGIN)
     return StreamPlace(history, seq, tag, seen)
 
 

@@ -15,7 +15,7 @@ calls = [
     path("prompt", views.PromptView.as_view()),
 ]
 urlpatterns = [
-    path("<str:version>/", include(calls)),
+    path("v1/", include(calls)),
     path("schema/", docs.schema),
     path("docs/", docs.page, name="api_docs"),
     path("docs/<slug:name>/", docs.page, name="api_docs"),

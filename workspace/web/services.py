@@ -5,9 +5,10 @@ from __future__ import annotations
 from datetime import datetime
 from urllib.parse import urlsplit
 
-from django.db import connection, transaction
+from django.db import transaction
 
 from core.actions import Action
+from core.database import fetch_row
 from core.events import text
 from ledger.services import record
 from orgchart.organisation_settings import quota_of
@@ -79,8 +80,6 @@ def _count(caller: Caller, action: Action, *, now: datetime, **details: str | No
         help="go on with what you have read; the count begins again at midnight UTC",
     )
     with transaction.atomic():
-        with connection.cursor() as cursor:
-            cursor.execute(COUNT, [caller.agent.id, now.date(), quota.limit])
-            if cursor.fetchone() is None:
-                raise quota.exceeded_by(quota.limit)
+        if fetch_row(COUNT, [caller.agent.id, now.date(), quota.limit]) is None:
+            raise quota.exceeded_by(quota.limit)
         record(action, by=caller, at=now, details=details)

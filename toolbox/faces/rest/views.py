@@ -8,7 +8,6 @@ from typing import Any
 from django.http import HttpRequest, HttpResponse
 from rest_framework.request import Request
 from rest_framework.response import Response
-from rest_framework.versioning import URLPathVersioning
 from rest_framework.views import APIView
 
 from core.decision import Code, Denied, refuse
@@ -29,12 +28,6 @@ LAST = "nexus.last"
 """In the scope of a request that may wait: whether no look follows this one; None for the first."""
 
 
-class Versioning(URLPathVersioning):
-    """`/api/v1/`; any other version is no address of ours."""
-
-    allowed_versions = ("v1",)
-
-
 class AgentView(APIView):
     """Base of the API's views; settings.REST_FRAMEWORK says how callers prove themselves.
 
@@ -42,7 +35,6 @@ class AgentView(APIView):
     """
 
     method = "POST"
-    versioning_class = Versioning
     default_response_headers: dict[str, str] = {}
 
     def perform_authentication(self, request: Request) -> None:
@@ -81,7 +73,7 @@ class ReadView(AgentView):
 class MeView(ReadView):
     """Who the key says is calling."""
 
-    def get(self, request: Request, **_: Any) -> Response:
+    def get(self, request: Request) -> Response:
         """Describe the caller, its session and its frame."""
         caller: Caller = request.user
         return Response(
@@ -102,7 +94,7 @@ class MeView(ReadView):
 class ToolListView(ReadView):
     """The tools that the execution gate would let through now; `?format=` for other ecosystems."""
 
-    def get(self, request: Request, **_: Any) -> Response:
+    def get(self, request: Request) -> Response:
         """List the caller's tools."""
         forms = request.query_params.getlist("format")
         if forms and (len(forms) > 1 or forms[0] not in FOREIGN_FORMS):
@@ -118,7 +110,7 @@ class ToolListView(ReadView):
 class ToolCallView(AgentView):
     """Call one tool."""
 
-    def post(self, request: Request, name: str, **_: Any) -> HttpResponse:
+    def post(self, request: Request, name: str) -> HttpResponse:
         """Let the door answer; a body that cannot be read is a refused call too.
 
         The answer is always JSON, so no renderer is asked.
@@ -153,7 +145,7 @@ class ToolCallView(AgentView):
 class SessionListView(AgentView):
     """Open a session in the default mode, whatever is asked."""
 
-    def post(self, request: Request, **_: Any) -> HttpResponse:
+    def post(self, request: Request) -> HttpResponse:
         """Open a session."""
         now = request.user.clock.now()
         answer = door.act(
@@ -170,7 +162,7 @@ class SessionListView(AgentView):
 class SessionDetailView(ReadView):
     """One of the caller's own sessions."""
 
-    def get(self, request: Request, session_id: str, **_: Any) -> HttpResponse | Response:
+    def get(self, request: Request, session_id: str) -> HttpResponse | Response:
         """Describe the session."""
         refused = door.refuse_paused(request.user, "sessions.read", now=request.user.clock.now())
         if refused is not None:
@@ -181,7 +173,7 @@ class SessionDetailView(ReadView):
 class ExplainView(AgentView):
     """What a call would answer, and by which rule; nothing else happens."""
 
-    def post(self, request: Request, **_: Any) -> HttpResponse:
+    def post(self, request: Request) -> HttpResponse:
         """Explain a call; with an idempotency key once, as every POST (Spec: wire 19)."""
         body = request.data
         name, params = body.get("tool"), body.get("params", {})
@@ -214,7 +206,7 @@ class ExplainView(AgentView):
 class PromptView(ReadView):
     """The system prompt of the caller: its role, its tools and its limits."""
 
-    def get(self, request: Request, **_: Any) -> Response:
+    def get(self, request: Request) -> Response:
         """Write the prompt."""
         return Response({"prompt": prompt.build(request.user)})
 
