@@ -35,7 +35,7 @@ class Proxies:
     def resolve(self, scope: dict[str, Any]) -> dict[str, Any]:
         """The request with its true client and scheme; forwarded headers go no further."""
         headers: Headers = scope["headers"]
-        if not any(name in FORWARDED for name, _ in headers):
+        if FORWARDED.isdisjoint([name for name, _ in headers]):
             return scope
         kept = [pair for pair in headers if pair[0] not in FORWARDED]
         client = scope.get("client")

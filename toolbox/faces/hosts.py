@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any
 
 from django.conf import settings
 from django.http.request import split_domain_port, validate_host
 
 Message = dict[str, Any]
+SCHEMES = frozenset({"http", "https"})
 
 
 def status_of_foreign(scope: Message) -> int:
@@ -15,19 +17,26 @@ def status_of_foreign(scope: Message) -> int:
 
     By the rules of `ALLOWED_HOSTS`, subdomains included, which the SDK's own check does not know.
     """
-    host = split_domain_port(header_of(scope, "host") or "")[0]
-    if not validate_host(host, settings.ALLOWED_HOSTS):
+    hosts = tuple(settings.ALLOWED_HOSTS)
+    if not _is_allowed(header_of(scope, "host") or "", hosts):
         return 421
-    origin = header_of(scope, "origin") or ""
+    origin = header_of(scope, "origin")
+    if not origin:
+        return 0
     scheme, _, page = origin.partition("://")
-    ours = scheme in {"http", "https"} and validate_host(
-        split_domain_port(page)[0], settings.ALLOWED_HOSTS
-    )
-    return 403 if origin and not ours else 0
+    return 0 if scheme in SCHEMES and _is_allowed(page, hosts) else 403
+
+
+@lru_cache(maxsize=64)
+def _is_allowed(address: str, hosts: tuple[str, ...]) -> bool:
+    """Whether the host of an address is one of these; most requests name the same one."""
+    return validate_host(split_domain_port(address)[0], hosts)
 
 
 def header_of(scope: Message, name: str) -> str | None:
     """The first header of that name (in lower case), or None."""
     wanted = name.encode()
-    found = (value.decode("latin-1") for key, value in scope["headers"] if key == wanted)
-    return next(found, None)
+    for key, value in scope["headers"]:
+        if key == wanted:
+            return str(value, "latin-1")
+    return None
