@@ -14,6 +14,7 @@ from contracts.issuing.models import OrgChangeLine
 from contracts.vocabulary import (
     FINAL_STATES,
     MACHINE,
+    OPEN_STATES,
     ContractKind,
     ContractMove,
     ContractState,
@@ -95,6 +96,9 @@ class Contract(models.Model):
         indexes = [
             models.Index(fields=["organisation", "-id"], name="contract_organisation"),
             models.Index(fields=["organisation", "state", "-id"], name="contract_state"),
+            models.Index(
+                fields=["state", "-id"], condition=Q(state__in=OPEN_STATES), name="contract_open"
+            ),
             models.Index(fields=["assignee", "-id"], name="contract_assigned"),
             models.Index(fields=["assignee", "state", "-id"], name="contract_assigned_state"),
             models.Index(fields=["issuer", "-id"], name="contract_issued"),

@@ -13,10 +13,12 @@ from unfold.widgets import UnfoldAdminTextareaWidget
 from core.admin.acts import Act, ActingAdmin, ActRequest, Answer, ReasonForm
 from core.admin.base import BrowseAdmin, block, choice_column, computed_column, shown_column
 from core.events import text
+from core.people import signed_in
 from core.permissions import Deed
 from documents.memory.entries import MAX_ENTRY
 from documents.memory.services import add_as_person, correct_memory, withdraw_memory
 from documents.models import NAMES_CONTRACT, Artifact, Document, Memory
+from orgchart.people.members import visible_agents
 
 
 @admin.register(Document)
@@ -164,7 +166,8 @@ class MemoryAdmin(ActingAdmin):
     )
     list_filter = ("organisation", "scope", "author", "created_at")
     list_select_related = ("organisation", "author", "agent", "group")
-    search_fields = ("=author__handle",)
+    search_fields = ("text",)
+    search_help_text = _("The handle of a writer, or words of a recent entry")
     fields = (
         "organisation",
         "scope",
@@ -176,6 +179,13 @@ class MemoryAdmin(ActingAdmin):
         "entry",
         "created_at",
     )
+
+    def find(
+        self, request: HttpRequest, rows: QuerySet[Memory], term: str
+    ) -> QuerySet[Memory] | None:
+        """By writer; else by words, among the newest."""
+        agents = visible_agents(signed_in(request), term)
+        return rows.filter(author__in=agents) if agents else None
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Memory]:
         """The list needs no search index."""
@@ -194,7 +204,8 @@ class ArtifactAdmin(BrowseAdmin):
     list_display = ("name", "version", "agent", "path", "created_at", "organisation")
     list_filter = ("organisation", "agent", "created_at")
     list_select_related = ("organisation", "agent")
-    search_fields = ("=name",)
+    search_fields = ("name",)
+    search_help_text = _("An agent's handle, or a part of a recent file's name")
     fields = (
         "organisation",
         "agent",
@@ -206,5 +217,12 @@ class ArtifactAdmin(BrowseAdmin):
         "sha256",
         "created_at",
     )
+
+    def find(
+        self, request: HttpRequest, rows: QuerySet[Artifact], term: str
+    ) -> QuerySet[Artifact] | None:
+        """By agent; else by name, among the newest."""
+        agents = visible_agents(signed_in(request), term)
+        return rows.filter(agent__in=agents) if agents else None
 
     saved = shown_column("content", _("content"), block)

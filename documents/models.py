@@ -154,6 +154,7 @@ class Memory(models.Model):
                 condition=Q(scope="organisation"),
                 name="memory_organisation",
             ),
+            models.Index(fields=["author", "-id"], name="memory_author"),
             GinIndex(RawSQL(WORDS_IN_A_MEMORY, []), name="memory_words"),  # noqa: S611 - a constant
         ]
         constraints = [

@@ -194,7 +194,8 @@ class ContactGrant(models.Model):
         indexes = [
             models.Index(
                 fields=["contract_ref"], condition=Q(closed_at=None), name="grant_contract_open"
-            )
+            ),
+            models.Index(fields=["recipient", "-id"], name="grant_recipient"),
         ]
         constraints = [
             models.UniqueConstraint(

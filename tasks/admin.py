@@ -13,7 +13,8 @@ from django.utils.translation import gettext_lazy as _
 
 from core.admin.acts import Act, ActingAdmin
 from core.admin.base import choice_column, computed_column
-from core.admin.browsing import ListButton, RecentFilter, filter_by, newest
+from core.admin.bounded import newest
+from core.admin.browsing import ListButton, RecentFilter, filter_by
 from core.events import text
 from core.people import signed_in
 from orgchart.people.members import visible_agents
@@ -79,6 +80,7 @@ class TaskAdmin(ActingAdmin):
     )
     list_display_links = ("headline",)
     list_filter = ("organisation", "status", BY_TYPE, BY_ROLE, "owner", "created_at")
+    served = ("status", "owner", "created_at")
     ordering = ("-id",)
     search_fields = ("number",)
     search_help_text = _("A task's number, its owner's handle, or words of a recent subject")
@@ -103,11 +105,8 @@ class TaskAdmin(ActingAdmin):
         agents = visible_agents(signed_in(request), term)
         if agents:
             return rows.filter(owner__in=agents)
-        said = gettext(
-            "The newest %(number)s tasks were looked through. To see older ones, choose their "
-            "time, owner or status."
-        )
-        return newest(rows, request, said=said).filter(subject__icontains=term)
+        few = newest(rows, request, order=self.newest_first(request))
+        return few.filter(subject__icontains=term)
 
     headline = computed_column(_("task"), lambda task: f"#{task.number} {text(task.subject, 80)}")
     status_label = choice_column("status", _("status"), STATUS_COLOURS)

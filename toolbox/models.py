@@ -38,7 +38,8 @@ class Session(models.Model):
         indexes = [
             models.Index(
                 fields=["contract_ref"], condition=~Q(contract_ref=""), name="session_contract"
-            )
+            ),
+            models.Index(fields=["-opened_at"], name="session_newest"),
         ]
 
     def __str__(self) -> str:
@@ -240,6 +241,8 @@ class Frame(models.Model):
                 fields=["due_at"], condition=Q(state__in=["open", "taken"]), name="frame_due"
             ),
             models.Index(fields=["organisation", "-id"], name="frame_organisation"),
+            models.Index(fields=["opener", "-id"], name="frame_opener"),
+            models.Index(fields=["assignee", "-id"], name="frame_assignee"),
         ]
         constraints = [
             models.CheckConstraint(

@@ -125,8 +125,6 @@ class BrowseAdmin(ReadOnlyAdmin):
     """A table to look at, with the trace that each row left in the ledger as its history."""
 
     list_filter_submit = True
-    list_per_page = 50
-    sortable_by = ()
     subject_key = "pk"
     """The column whose value the ledger names a row by."""
     subject: str | None = None

@@ -1,16 +1,15 @@
 """Fast, read-only list pages for large tables: cheap counts, bounded filters."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from django.contrib import messages
-from django.contrib.admin import FieldListFilter
+from django.contrib.admin import FieldListFilter, ListFilter, ShowFacets
 from django.contrib.admin.utils import get_fields_from_path
 from django.core.paginator import Paginator
-from django.db.models import BooleanField, DateTimeField, F, Field, ForeignKey, Model, QuerySet
+from django.db.models import BooleanField, DateTimeField, Field, ForeignKey, Model, QuerySet
 from django.db.models.expressions import OrderBy
 from django.http import HttpRequest, HttpResponse
 from django.urls import URLPattern, path, reverse
@@ -28,6 +27,15 @@ from unfold.contrib.filters.admin import (
 )
 from unfold.enums import ActionVariant
 
+from core.admin.bounded import (
+    BoundedList,
+    is_indexed,
+    is_list,
+    newest,
+    newest_first,
+    since,
+    until,
+)
 from core.admin.exporting import ExportingAdmin
 from core.events import text
 from core.ids import row_id
@@ -35,40 +43,12 @@ from core.labels import Text
 
 RECENT = 5000  # newest rows that filters offer values of
 COUNTED = 10_000  # rows a page counts and can turn to; older ones by filter
-LOOKED_THROUGH = 20_000
-"""Where no index serves a filter, it looks through this many rows: the newest that are left."""
 INSTALLATION = ""  # the path of rows that belong to no organisation: for members of every one
 
 if TYPE_CHECKING:
     AnyPaginator = Paginator[Any]
 else:
     AnyPaginator = Paginator
-
-
-def newest(
-    rows: QuerySet[Any], request: HttpRequest, *, said: str, order: OrderBy | None = None
-) -> QuerySet[Any]:
-    """The newest LOOKED_THROUGH of these rows; where there are more, a list says the sentence
-    `said` with their `number`.
-
-    What is rare then costs the same in a small table and in a large one. `order` is newest first,
-    by the ids of the rows or by an expression of them.
-    """
-    order = order or F("id").desc()
-    rows = rows.alias(place=order.expression)
-    places = rows.order_by(order).values_list("id", flat=True)
-    edge = next(iter(places[LOOKED_THROUGH : LOOKED_THROUGH + 1]), None)
-    if edge is None:
-        return rows
-    if is_list(request):  # the search of every page shows no messages: the next page would
-        messages.info(request, said % {"number": f"{LOOKED_THROUGH:,}"})
-    return rows.filter(place__gt=edge)
-
-
-def is_list(request: HttpRequest) -> bool:
-    """Whether a list of rows is asked for, and no single row."""
-    match = request.resolver_match
-    return match is not None and (match.url_name or "").endswith("_changelist")
 
 
 class CappedPaginator(AnyPaginator):
@@ -134,11 +114,11 @@ class MomentFilter(RangeDateTimeFilter):
 
     def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
         """Keep the rows within the bounds."""
-        since, until = self.bound("from", "00:00:00"), self.bound("to", "23:59:59.999999")
-        if since:
-            queryset = queryset.filter(**{f"{self.parameter_name}__gte": since})
-        if until:
-            queryset = queryset.filter(**{f"{self.parameter_name}__lte": until})
+        first, last = self.bound("from", "00:00:00"), self.bound("to", "23:59:59.999999")
+        if first:
+            queryset = queryset.filter(**{f"{self.parameter_name}__gte": first})
+        if last:
+            queryset = queryset.filter(**{f"{self.parameter_name}__lte": last})
         return queryset
 
     def bound(self, end: str, clock: str) -> datetime | None:
@@ -151,7 +131,22 @@ class MomentFilter(RangeDateTimeFilter):
             return None
 
 
-def filter_for(model: type[Model], path: str) -> str | tuple[str, type[FieldListFilter]]:
+class MadeFilter(MomentFilter):
+    """A range of the time that rows were made at, which their ids ascend with."""
+
+    def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
+        """Keep the rows within the bounds."""
+        first, last = self.bound("from", "00:00:00"), self.bound("to", "23:59:59.999999")
+        if first:
+            queryset = since(queryset, self.parameter_name, first)
+        if last:
+            queryset = until(queryset, self.parameter_name, last)
+        return queryset
+
+
+def filter_for(
+    model: type[Model], path: str, dated_by: str
+) -> str | tuple[str, type[FieldListFilter]]:
     """The theme's filter for a column, by what the column holds; Django's own for any other."""
     match get_fields_from_path(model, path)[-1]:
         case ForeignKey(name="organisation"):
@@ -159,7 +154,7 @@ def filter_for(model: type[Model], path: str) -> str | tuple[str, type[FieldList
         case ForeignKey():
             return path, AutocompleteSelectFilter
         case DateTimeField():
-            return path, MomentFilter
+            return path, MadeFilter if path == dated_by else MomentFilter
         case BooleanField():
             return path, BooleanRadioFilter
         case Field(choices=choices) if choices:
@@ -194,6 +189,8 @@ class ReadOnlyAdmin(ExportingAdmin, ModelAdmin):
 
     `organisation_path` leads from a row to its organisation's id; None: everybody shares the rows.
     `related` names what is read in the same query, `list_without` columns that no list needs.
+    `dated_by` is the column of the time that a row was made at, which ids ascend with. `served`
+    names columns whose filters are quick without an index that begins with them.
     `own_pages` are more pages of the table: the address, its name, and what answers a request to
     it, called with this admin and the request.
     """
@@ -203,7 +200,11 @@ class ReadOnlyAdmin(ExportingAdmin, ModelAdmin):
     list_without: tuple[str, ...] = ()
     list_buttons: tuple[ListButton, ...] = ()
     own_pages: tuple[tuple[str, str, Callable[..., HttpResponse]], ...] = ()
+    dated_by = "created_at"
+    served: Collection[str] = ()
     show_full_result_count = False
+    show_facets = ShowFacets.NEVER  # each would count the whole table
+    sortable_by: Collection[str] = ()
     paginator = CappedPaginator
     list_per_page = 50
     actions = None
@@ -219,7 +220,10 @@ class ReadOnlyAdmin(ExportingAdmin, ModelAdmin):
     def get_list_filter(self, request: HttpRequest) -> list[Any]:
         """The declared filters; of a column that is only named, the one that fits it."""
         declared = super().get_list_filter(request)
-        return [filter_for(self.model, f) if isinstance(f, str) else f for f in declared]
+        return [
+            filter_for(self.model, each, self.dated_by) if isinstance(each, str) else each
+            for each in declared
+        ]
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
         """The rows, with what is related and without what is long."""
@@ -236,14 +240,31 @@ class ReadOnlyAdmin(ExportingAdmin, ModelAdmin):
         found = self.find(request, queryset, term) if term else queryset
         if found is not None:
             return found, False
-        results: tuple[QuerySet[Any], bool] = super().get_search_results(
-            request, queryset, search_term
-        )
+        exact = all(name.endswith("__exact") for name in self.search_fields)
+        few = queryset if exact else newest(queryset, request, order=self.newest_first(request))
+        results: tuple[QuerySet[Any], bool] = super().get_search_results(request, few, term)
         return results
 
     def find(self, request: HttpRequest, rows: QuerySet[Any], term: str) -> QuerySet[Any] | None:
-        """The rows that a search finds; None: by `search_fields`."""
+        """The rows that an index finds for a search; None: by `search_fields`.
+
+        Among the newest, but for fields that are `__exact`: an index is of them.
+        """
         return None
+
+    def newest_first(self, request: HttpRequest) -> OrderBy:
+        """The order in which rows are looked through."""
+        return newest_first()
+
+    def is_served(self, chosen: ListFilter) -> bool:
+        """Whether a filter is quick whatever the table holds."""
+        path = getattr(chosen, "field_path", None) or getattr(chosen, "parameter_name", None) or ""
+        named = path in self.served or path.endswith("organisation")
+        return named or isinstance(chosen, MadeFilter) or is_indexed(self.model, chosen)
+
+    def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[BoundedList]:
+        """The list that stays quick."""
+        return BoundedList
 
     def list_context(self, request: HttpRequest) -> dict[str, Any]:
         """What the page of the list shows besides its rows."""

@@ -7,6 +7,7 @@ from typing import Any
 from django.contrib import admin, messages
 from django.contrib.admin.utils import unquote
 from django.core.exceptions import NON_FIELD_ERRORS, PermissionDenied
+from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.template.response import TemplateResponse
 from django.urls import reverse
@@ -43,7 +44,7 @@ from governance.cases.wording import (
 )
 from governance.interventions import confirmation_codes
 from orgchart.models import Organisation
-from orgchart.people.members import visible_organisations
+from orgchart.people.members import visible_agents, visible_organisations
 from orgchart.policy_cache import current_policy
 
 COLOURS = {"open": "info", "paused": "warning", "delivered": "success", "stopped": "danger"}
@@ -68,7 +69,8 @@ class CaseAdmin(ActingAdmin):
     in_other_words = ("paused_by",)
     list_filter = ("organisation", "state", "stage", "opened_at")
     ordering = ("-id",)
-    search_fields = ("=id",)
+    dated_by = "opened_at"
+    search_fields = ("id__exact",)
     search_help_text = _("A case (CASE-…)")
 
     why_paused = computed_column(_("paused by"), lambda row: case_words(row.paused_by or "") or "–")
@@ -248,6 +250,17 @@ class ViolationAdmin(BrowseAdmin):
     list_display = ("at", "agent_name", "fault", "stage", "round", "reason", "case")
     list_filter = ("organisation", "fault", "at")
     list_select_related = ("case",)
-    search_fields = ("=agent_name", "=case__id")
+    dated_by = "at"
+    search_fields = ("case__id",)
     search_help_text = _("An agent or a case (CASE-…)")
     ordering = ("-id",)
+
+    def find(
+        self, request: HttpRequest, rows: QuerySet[Violation], term: str
+    ) -> QuerySet[Violation]:
+        """By case, or by agent: of each organisation that this person sees."""
+        who = signed_in(request)
+        mine = rows.filter(organisation__in=visible_organisations(who))
+        if term.startswith("CASE-"):
+            return mine.filter(case=term)
+        return mine.filter(agent__in=visible_agents(who, term))

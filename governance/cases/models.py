@@ -58,6 +58,11 @@ class Case(models.Model):
         indexes = [
             models.Index(fields=["organisation", "-id"], name="case_newest"),
             models.Index(fields=["organisation", "state", "-id"], name="case_by_state"),
+            models.Index(
+                fields=["state", "-id"],
+                condition=Q(state__in=[State.OPEN, State.PAUSED]),
+                name="case_unended",
+            ),
         ]
         constraints = [
             one_of("state", State, name="case_state_known"),

@@ -98,6 +98,7 @@ class EscalationAdmin(ActingAdmin):
         "organisation",
     )
     list_filter = ("organisation", "state", "sender", "recipient", "due_at")
+    dated_by = ""  # it has no such column
     in_other_words = ("answered_by",)
     answerer = actor_column("answered_by", _("answered by"))
     search_fields = ("mail__id__exact",)

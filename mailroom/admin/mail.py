@@ -6,7 +6,8 @@ from typing import Any
 
 from django import forms
 from django.contrib import admin
-from django.db.models import F, Q, QuerySet
+from django.db.models import Q, QuerySet
+from django.db.models.expressions import OrderBy
 from django.http import HttpRequest
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
@@ -15,7 +16,7 @@ from unfold.widgets import UnfoldAdminTextareaWidget
 
 from core.admin.acts import Act, ActingAdmin, ActRequest, Answer
 from core.admin.base import choice_column, computed_column
-from core.admin.browsing import MomentFilter, newest
+from core.admin.bounded import newest, newest_first
 from core.events import text
 from core.people import signed_in
 from core.permissions import Deed
@@ -24,20 +25,6 @@ from mailroom.board_answers import answer_report, mark_report_read
 from mailroom.models import NEWEST, Mail
 from orgchart.models import MailTypeRule
 from orgchart.people.members import visible_agents, visible_organisations
-
-
-def order_of(request: HttpRequest) -> Any:
-    """Newest first; for one recipient as the index of its inbox is ordered."""
-    return NEWEST if request.GET.get("recipient__id__exact") else F("id").desc()
-
-
-def newest_mails(rows: QuerySet[Any], request: HttpRequest) -> QuerySet[Any]:
-    """The newest of these mails, to look through."""
-    said = gettext(
-        "The newest %(number)s mails were looked through. To see older ones, choose their time, "
-        "sender or recipient."
-    )
-    return newest(rows, request, said=said, order=order_of(request))
 
 
 class TypeFilter(DropdownFilter):
@@ -56,9 +43,7 @@ class TypeFilter(DropdownFilter):
     def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
         """Keep the mails of the chosen type."""
         chosen = self.value()
-        return (
-            newest_mails(queryset, request).filter(mail_type=text(chosen)) if chosen else queryset
-        )
+        return queryset.filter(mail_type=text(chosen)) if chosen else queryset
 
 
 class ReadFilter(DropdownFilter):
@@ -75,20 +60,7 @@ class ReadFilter(DropdownFilter):
         """Keep the mails in that state."""
         if self.value() not in ("unread", "read"):
             return queryset
-        return newest_mails(queryset, request).filter(read_at__isnull=self.value() == "unread")
-
-
-class SentFilter(MomentFilter):
-    """When it was sent: a range of ids, which begin with their time."""
-
-    def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
-        """Keep the mails within the bounds."""
-        since, until = self.bound("from", "00:00:00"), self.bound("to", "23:59:59.999999")
-        if since:
-            queryset = queryset.filter(id__gte=f"MAIL-{since:%Y%m%d%H%M%S%f}")
-        if until:
-            queryset = queryset.filter(id__lte=f"MAIL-{until:%Y%m%d%H%M%S%f}~")
-        return queryset
+        return queryset.filter(read_at__isnull=self.value() == "unread")
 
 
 class ReportAnswerForm(forms.Form):
@@ -160,10 +132,11 @@ class MailAdmin(ActingAdmin):
         "sender",
         "recipient",
         "priority",
-        ("created_at", SentFilter),
-        TypeFilter,  # this and the next look through what the ones above leave
+        "created_at",
+        TypeFilter,
         ReadFilter,
     )
+    served = ("priority",)
     list_select_related = ("organisation",)
     ordering = ("-id",)
     search_fields = ("id",)
@@ -174,7 +147,7 @@ class MailAdmin(ActingAdmin):
 
     def get_ordering(self, request: HttpRequest) -> list[Any]:
         """Newest first."""
-        return [order_of(request)]
+        return [self.newest_first(request)]
 
     def find(self, request: HttpRequest, rows: QuerySet[Mail], term: str) -> QuerySet[Mail]:
         """Find by one column, chosen by the term's form, so that an index can serve."""
@@ -185,7 +158,12 @@ class MailAdmin(ActingAdmin):
         agents = visible_agents(signed_in(request), term)
         if agents:
             return rows.filter(Q(sender__in=agents) | Q(recipient__in=agents))
-        return newest_mails(rows, request).filter(subject__icontains=term)
+        few = newest(rows, request, order=self.newest_first(request))
+        return few.filter(subject__icontains=term)
+
+    def newest_first(self, request: HttpRequest) -> OrderBy:
+        """For one recipient as the index of its inbox is ordered."""
+        return NEWEST if request.GET.get("recipient__id__exact") else newest_first()
 
     def row_context(self, request: HttpRequest, mail: Mail) -> dict[str, Any]:
         """The mail in its thread."""

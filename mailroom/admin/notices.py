@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import json
+from uuid import UUID
 
 from django.contrib import admin
+from django.db.models import QuerySet
+from django.http import HttpRequest
 from django.utils.translation import gettext, pgettext
 from django.utils.translation import gettext_lazy as _
 
@@ -61,7 +64,7 @@ class OutgoingNoticeAdmin(ActingAdmin):
     )
     list_filter = ("organisation", "channel", "state", "created_at")
     list_select_related = ("organisation",)
-    search_fields = ("=event_id",)
+    search_fields = ("event_id",)
     search_help_text = _("The event id that receivers see")
     fields = (
         "organisation",
@@ -76,6 +79,15 @@ class OutgoingNoticeAdmin(ActingAdmin):
         "settled_at",
         "payload_text",
     )
+
+    def find(
+        self, request: HttpRequest, rows: QuerySet[OutgoingNotice], term: str
+    ) -> QuerySet[OutgoingNotice]:
+        """By event."""
+        try:
+            return rows.filter(event_id=UUID(term))
+        except ValueError:
+            return rows.none()
 
     payload_text = computed_column(
         _("payload"), lambda row: block(json.dumps(row.payload, indent=2, ensure_ascii=False))

@@ -55,6 +55,7 @@ class MailRejectionAdmin(BrowseAdmin):
         "organisation",
     )
     list_filter = ("organisation", "attempted_at")
+    dated_by = ""  # an index is of the time
     list_select_related = ("organisation",)
     ordering = ("-id",)
     search_fields = ("from_agent",)
@@ -130,7 +131,10 @@ class ContactGrantAdmin(BrowseAdmin):
     list_display = ("sender", "recipient", "passing", "contract", "state", "opened_at", "closed_at")
     list_filter = ("organisation", "sender", "recipient", "opened_at")
     list_select_related = ("sender", "recipient")
-    search_fields = ("=contract_ref",)
+    dated_by = "opened_at"
+    ordering = ("-id",)
+    search_fields = ("contract_ref__exact",)
+    search_help_text = _("A contract (CON-…)")
     fields = (
         "organisation",
         "contract",

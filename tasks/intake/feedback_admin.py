@@ -43,6 +43,7 @@ class FeedbackAdmin(BrowseAdmin):
     )
     list_display_links = ("excerpt",)
     list_filter = ("organisation", BY_SOURCE, BY_CATEGORY, "received_at")
+    dated_by = "received_at"
     list_select_related = ("organisation",)
     ordering = ("-id",)
     fields = (

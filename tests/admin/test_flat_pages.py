@@ -1,55 +1,237 @@
 """What people look at every day costs the same after years: what has ended is not read."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 import pytest
-from django.contrib import admin
+from django.contrib import admin, auth
+from django.contrib.admin.options import IncorrectLookupParameters
 from django.db import connection
 from django.urls import reverse
+from django.utils import timezone
 
-from contracts.models import Contract, Deadline
-from documents.models import Document
-from ledger.models import Event
-from mailroom.models import Escalation
+from contracts.models import Contract, Report
+from core.admin import bounded
+from core.admin.browsing import MomentFilter
+from core.permissions import PeopleGroup
+from documents.models import Artifact, Memory
+from governance.cases.models import Case, Violation
+from ledger import searching
+from mailroom.models import ContactGrant, Escalation, OutgoingNotice
 from nexus_site.company import agent_page
 from nexus_site.console import counting
 from tests.admin.places import list_page
 from tests.plans import rows_touched
 from tests.settled import fill
+from toolbox.models import Frame, IdempotencyRecord, ModeGrant, Session
+from workspace.models import Deployment, Run
 
-SEARCHES = {
-    Contract: "nobody",
-    Deadline: "CON-1",
-    Document: "CON-1",
-    Escalation: "MAIL-1",
-    Event: "CON-1",
-}
-"""Of each list a search that finds nothing, and so might read everything."""
+FEW = 1000
+"""Rows that a page looks through here; the fill has twelve times as many."""
 MOST = 10_500
 """Rows that one statement may touch: a list counts up to 10,000."""
+NOTHING = ("nobody", "CON-1", "MAIL-1", "a" * 40, "6f1d3c58-5b2f-4f5e-9f0e-3f0a2f0f6a11")
+"""Searches that find nothing, and so might read everything."""
+LONG_AGO = "2020-01-01"
+
+
+@pytest.fixture
+def years(company, monkeypatch):
+    monkeypatch.setattr(counting, "SCANNED", FEW)
+    monkeypatch.setattr(agent_page, "LOOKED_AT", FEW)
+    monkeypatch.setattr(bounded, "LOOKED_THROUGH", FEW)
+    monkeypatch.setattr(searching, "SEARCHED", FEW)
+    fill(company.organisation)
+    return company
+
+
+class Read:
+    """The statements that were asked, with the first page that asked each."""
+
+    def __init__(self) -> None:
+        self.asked = {}
+
+    @contextmanager
+    def by(self, page: str) -> Iterator[None]:
+        def keep(execute, sql, values, many, context):
+            self.asked.setdefault(sql, (page, values))
+            return execute(sql, values, many, context)
+
+        with connection.execute_wrapper(keep):
+            yield
+
+    def too_much(self) -> list[tuple[str, int, str]]:
+        asked = {
+            sql: at
+            for sql, at in self.asked.items()
+            if sql.lstrip("(").startswith(("SELECT", "WITH"))
+        }
+        assert asked
+        touched = {sql: rows_touched(sql, values) for sql, (_, values) in asked.items()}
+        return [(asked[sql][0], rows, sql) for sql, rows in touched.items() if rows > MOST]
 
 
 @pytest.mark.django_db
-def test_pages_read_what_is_open_or_a_page(company, board, monkeypatch):
-    monkeypatch.setattr(counting, "SCANNED", 1000)
-    monkeypatch.setattr(agent_page, "LOOKED_AT", 1000)
-    fill(company.organisation)
-    read = {}
-
-    def keep(execute, sql, values, many, context):
-        read.setdefault(sql, (page, values))
-        return execute(sql, values, many, context)
-
-    agent = company.agent("extra_1")
+def test_pages_read_what_is_open_or_a_page(years, board):
+    read, agent = Read(), years.agent("extra_1")
     pages = [
         reverse("admin:index"),
         reverse("admin:orgchart_agent_change", args=[agent.id]),
         reverse("admin:orgchart_organisation_change", args=[agent.organisation_id]),
         *(list_page(model) for model in admin.site._registry),
-        *(f"{list_page(model)}?q={term}" for model, term in SEARCHES.items()),
+        *(f"{list_page(model)}?_facets=True" for model in admin.site._registry),
     ]
     for page in pages:
-        with connection.execute_wrapper(keep):
+        with read.by(page):
             assert board.get(page).status_code in (200, 403)
-    asked = {sql: at for sql, at in read.items() if sql.lstrip("(").startswith(("SELECT", "WITH"))}
-    assert len(asked) > len(pages)
-    touched = {sql: rows_touched(sql, values) for sql, (_, values) in asked.items()}
-    assert [(read[sql][0], rows, sql) for sql, rows in touched.items() if rows > MOST] == []
+    assert read.too_much() == []
+
+
+def values_of(chosen, agent):
+    """Values of a filter, those that few rows have among them."""
+    if isinstance(chosen, MomentFilter):
+        return [LONG_AGO]
+    offered = [v[0] if isinstance(v, tuple) else v for v in getattr(chosen, "lookup_choices", [])]
+    field = getattr(chosen, "field", None)
+    known = [value for value, _ in getattr(field, "flatchoices", None) or []]
+    return [*offered, *known][:8] or ["nothing", "1", "0", str(agent.id)]
+
+
+def every_question(listed, agent):
+    """What a list can be asked: each filter, a search, an order of its columns."""
+    for chosen in listed.filter_specs:
+        for name in chosen.expected_parameters():
+            yield from ({name: value} for value in values_of(chosen, agent))
+    if listed.search_fields:
+        yield from ({"q": term} for term in (*NOTHING, agent.handle))
+    yield from ({"o": str(number)} for number in (1, -2, 3))
+
+
+@pytest.fixture
+def asked(rf, sign_in):
+    """A list as somebody of the Board asks for it."""
+    user = auth.get_user(sign_in(PeopleGroup.BOARD))
+
+    def ask(model, **question):
+        request = rf.get(list_page(model), question)
+        request.user, request.session = user, {}
+        return admin.site.get_model_admin(model).get_changelist_instance(request)
+
+    return ask
+
+
+@pytest.mark.django_db
+def test_no_question_to_a_list_reads_it_all(years, asked):
+    read, agent, count = Read(), years.agent("extra_7"), 0
+    for model, page in admin.site._registry.items():
+        if not issubclass(page.get_changelist(None), bounded.BoundedList) or model is ModeGrant:
+            continue  # a page of Django's own; of grants the fill has too few for each session
+        for question in every_question(asked(model), agent):
+            with read.by(f"{model.__name__} {question}"):
+                try:
+                    list(asked(model, **question).queryset[:50])
+                except IncorrectLookupParameters:
+                    continue
+            count += 1
+    assert count > 400
+    assert read.too_much() == []
+
+
+OPEN = {
+    Contract: "in_progress",
+    Escalation: "open",
+    Deployment: "started",
+    OutgoingNotice: "pending",
+    Frame: "taken",
+}
+
+
+@pytest.mark.django_db
+class TestAFilter:
+    def test_without_an_index_looks_through_the_newest_and_says_so(self, years, board, asked):
+        work, agent = {"kind__exact": "work"}, years.agent("extra_7")
+        listed = asked(Contract, **work)
+        assert (listed.is_cut, listed.queryset.count()) == (True, FEW)
+        for address in ("", "export/"):
+            page = board.get(f"{list_page(Contract)}{address}", work).content.decode()
+            assert "The newest 1,000 rows were looked through" in page, address
+        whole = asked(Contract)
+        assert (whole.is_cut, whole.queryset.count()) == (False, Contract.objects.count())
+        listed = asked(Contract, **work, assignee__id__exact=str(agent.id))
+        mine = Contract.objects.filter(assignee=agent).count()
+        assert (listed.is_cut, listed.queryset.count()) == (False, mine)
+
+    def test_finds_what_is_open_however_old_it_is(self, years, asked):
+        for model, state in OPEN.items():
+            listed = asked(model, state__exact=state)
+            assert not listed.is_cut
+            assert listed.queryset.count() == model.objects.filter(state=state).count() > 0
+
+
+MADE = {Contract: "created_at", Frame: "opened_at", Memory: "created_at", Run: "asked_at"}
+"""Tables whose ids are numbers or begin with their time, and the column of when a row was made."""
+
+
+@pytest.mark.django_db
+class TestWhenARowWasMade:
+    def test_is_found_by_its_id_however_old_it_is(self, years, asked):
+        for model, column in MADE.items():
+            rows = model.objects.order_by("pk")
+            for row in (rows[0], rows[rows.count() // 2]):
+                day = getattr(row, column).date()
+                listed = asked(model, **{f"{column}_{end}_0": str(day) for end in ("from", "to")})
+                of_it = model.objects.filter(**{f"{column}__date": day})
+                expected = set(of_it.values_list("pk", flat=True))
+                assert set(listed.queryset.values_list("pk", flat=True)) == expected
+                assert row.pk in expected
+                assert not listed.is_cut
+
+    def test_may_be_a_little_out_of_order(self, years):
+        first = Frame.objects.order_by("id").first()
+        Frame.objects.filter(id=first.id + 30).update(opened_at=first.opened_at)
+        found = bounded.until(Frame.objects.all(), "opened_at", first.opened_at)
+        assert {row.id for row in found} == {first.id, first.id + 30}
+        rest = bounded.since(Frame.objects.all(), "opened_at", first.opened_at)
+        assert rest.count() == Frame.objects.count()
+
+    def test_in_an_empty_table(self, db):
+        for within in (bounded.since, bounded.until):
+            for model, column in ((Frame, "opened_at"), (Contract, "created_at")):
+                assert list(within(model.objects.all(), column, timezone.now())) == []
+
+
+FOUND = {
+    Frame: (lambda row: str(row.id), lambda row: row.assignee.handle),
+    Session: (lambda row: str(row.id), lambda row: row.agent.handle),
+    ModeGrant: (lambda row: row.contract_ref, lambda row: row.session.agent.handle),
+    IdempotencyRecord: (lambda row: row.key,),
+    OutgoingNotice: (lambda row: str(row.event_id),),
+    Deployment: (lambda row: row.id,),
+    Run: (lambda row: str(row.id), lambda row: row.agent.handle),
+    Memory: (lambda row: row.author.handle,),
+    Artifact: (lambda row: row.agent.handle,),
+    Escalation: (lambda row: row.mail_id,),
+    ContactGrant: (lambda row: row.contract_ref,),
+    Report: (lambda row: row.contract_id,),
+    Case: (lambda row: row.id,),
+    Violation: (lambda row: row.case_id, lambda row: row.agent.handle),
+}
+"""Of each list what is typed to find a row of it."""
+
+
+@pytest.mark.django_db
+def test_a_search_finds_the_oldest_row(years, asked):
+    for model, typed in FOUND.items():
+        row = model.objects.order_by("pk").first()
+        for written in typed:
+            listed = asked(model, q=written(row))
+            assert row in listed.queryset, (model, written(row))
+            assert not listed.is_cut
+            assert listed.queryset.count() < FEW
+        assert not asked(model, q=NOTHING[-1]).queryset
+
+
+@pytest.mark.django_db
+def test_an_address_cannot_ask_for_another_order(company, asked):
+    ordered = [asked(Contract, **question).queryset.query.order_by for question in ({}, {"o": "3"})]
+    assert ordered[0] == ordered[1]

@@ -6,7 +6,7 @@ import pytest
 from django.contrib import admin, auth
 from django.db import connection
 
-from core.admin import browsing
+from core.admin import bounded
 from core.permissions import PeopleGroup
 from mailroom.models import Mail, MailRejection
 from orgchart.models import Organisation
@@ -63,7 +63,7 @@ OLD, NEW = 300, 1000
 @pytest.fixture
 def mails(nexus, monkeypatch):
     """An inbox that got its last mails, some of them of rare kinds, long before another's."""
-    monkeypatch.setattr(browsing, "LOOKED_THROUGH", LOOKED_THROUGH)
+    monkeypatch.setattr(bounded, "LOOKED_THROUGH", LOOKED_THROUGH)
     writer = nexus.agent("backend_worker")
 
     def mail(number, recipient, **kind):
@@ -135,7 +135,7 @@ def test_mails_by_what_no_index_knows(nexus, mails, rf, sign_in, asked, count, a
 @pytest.mark.django_db
 def test_a_list_says_that_it_looked_through_the_newest(nexus, mails, sign_in):
     board = sign_in(PeopleGroup.BOARD)
-    said = f"The newest {LOOKED_THROUGH} mails were looked through."
+    said = f"The newest {LOOKED_THROUGH} rows were looked through."
     for asked, is_cut in (({"reading": "unread"}, True), ({}, False)):
         page = board.get(list_page(Mail), asked).content.decode()
         assert (said in page) is is_cut
@@ -146,7 +146,7 @@ class TestTasksByWords:
 
     @pytest.fixture
     def small(self, db, monkeypatch):
-        monkeypatch.setattr(browsing, "LOOKED_THROUGH", LOOKED_THROUGH)
+        monkeypatch.setattr(bounded, "LOOKED_THROUGH", LOOKED_THROUGH)
 
         def make():
             small, large = (
@@ -188,7 +188,7 @@ class TestTasksByWords:
         assert [page(small, q=f"Word {edge + more}").count() for more in (0, 1)] == [0, 1]
 
     def test_are_said_to_be_cut(self, small, sign_in):
-        board, said = sign_in(PeopleGroup.BOARD), f"The newest {LOOKED_THROUGH} tasks were looked"
+        board, said = sign_in(PeopleGroup.BOARD), f"The newest {LOOKED_THROUGH} rows were looked"
         board.get("/admin/search/", {"s": "Word", "extended": 1})
         for asked in ({}, {"q": "Word"}):
             page = board.get(list_page(Task), asked).content.decode()

@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import Any
 
 from django.contrib import admin
-from django.db.models import QuerySet
+from django.db.models import Q, QuerySet
 from django.http import HttpRequest
 from django.urls import reverse
 from django.utils import timezone
@@ -20,7 +20,10 @@ from django.utils.translation import gettext_lazy as _
 from core.admin.acts import Act, ActingAdmin, ActRequest, Answer
 from core.admin.base import block, chips, choice_column, computed_column, shown_column
 from core.events import text
+from core.ids import row_id
+from core.people import signed_in
 from core.permissions import Deed
+from orgchart.people.members import visible_agents
 from toolbox.frames.ending import cancel_frame
 from toolbox.frames.vocabulary import UNENDED
 from toolbox.models import Frame
@@ -66,7 +69,9 @@ class FrameAdmin(ActingAdmin):
     list_select_related = ("organisation", "opener", "assignee")
     list_without = ("context", "result")
     list_before_template = "admin/nexus/frames.html"
-    search_fields = ("=id", "=opener__handle", "=assignee__handle")
+    dated_by = "opened_at"
+    search_fields = ("id",)
+    search_help_text = _("A frame's number, or the handle of its opener or assignee")
     fields = (
         "organisation",
         "kind",
@@ -87,6 +92,14 @@ class FrameAdmin(ActingAdmin):
         "ended_at",
         "result_read_at",
     )
+
+    def find(self, request: HttpRequest, rows: QuerySet[Frame], term: str) -> QuerySet[Frame]:
+        """By number, or by a party."""
+        frame = row_id(term)
+        if frame is not None:
+            return rows.filter(id=frame)
+        agents = visible_agents(signed_in(request), term)
+        return rows.filter(Q(opener__in=agents) | Q(assignee__in=agents))
 
     def list_context(self, request: HttpRequest) -> dict[str, Any]:
         """A tree of the open stacks, above the frames."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from typing import Any
+from uuid import UUID
 
 from django.contrib import admin
 from django.db.models import Exists, Model, OuterRef, QuerySet
@@ -19,8 +20,10 @@ from core.admin.base import BrowseAdmin, actor_column, column, computed_column
 from core.admin.browsing import WordsFilter, filter_by
 from core.admin.happened import mode_shown
 from core.detail_words import MODES
+from core.people import signed_in
 from core.permissions import Deed
 from orgchart.models import Agent
+from orgchart.people.members import visible_agents, visible_organisations
 from orgchart.policy.vocabulary import ToolMode
 from orgchart.policy_cache import current_policy
 from toolbox.authentication import get_or_create_standing_session
@@ -135,8 +138,16 @@ class SessionAdmin(ActingAdmin):
     list_display = ("agent", "organisation", "mode_label", "backed", "standing", "opened_at")
     list_filter = ("organisation", "agent", BY_MODE, "standing", "opened_at")
     list_select_related = ("organisation", "agent")
-    search_fields = ("=id", "=agent__handle")
+    search_fields = ("id",)
+    search_help_text = _("A session's id, or its agent's handle")
     fields = ("organisation", "agent", "id", "standing", "effective", "opened_at", "why")
+
+    def find(self, request: HttpRequest, rows: QuerySet[Session], term: str) -> QuerySet[Session]:
+        """By id, or by agent."""
+        try:
+            return rows.filter(id=UUID(term))
+        except ValueError:
+            return rows.filter(agent__in=visible_agents(signed_in(request), term))
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Session]:
         """Add whether an open grant backs the mode, in one query."""
@@ -218,7 +229,18 @@ class ModeGrantAdmin(BrowseAdmin):
     closer = actor_column("closed_by", _("closed by"))
     list_filter = ("session__organisation", BY_MODE, "opened_at")
     list_select_related = ("session", "session__agent")
-    search_fields = ("=contract_ref", "=session__agent__handle")
+    dated_by = "opened_at"
+    ordering = ("-id",)
+    search_fields = ("contract_ref",)
+    search_help_text = _("A contract (CON-…), or an agent's handle")
+
+    def find(
+        self, request: HttpRequest, rows: QuerySet[ModeGrant], term: str
+    ) -> QuerySet[ModeGrant]:
+        """By contract, or by agent."""
+        if term.startswith("CON-"):
+            return rows.filter(contract_ref=term)
+        return rows.filter(session__agent__in=visible_agents(signed_in(request), term))
 
     agent = computed_column(_("agent"), lambda row: row.session.agent.handle)
 
@@ -232,8 +254,16 @@ class IdempotencyRecordAdmin(BrowseAdmin):
     list_display = ("agent", "key", "status", "due_at")
     list_filter = ("agent", "due_at")
     list_select_related = ("agent",)
-    search_fields = ("=key",)
+    search_fields = ("key",)
+    search_help_text = _("An Idempotency-Key")
     exclude = ("request_digest",)
+
+    def find(
+        self, request: HttpRequest, rows: QuerySet[IdempotencyRecord], term: str
+    ) -> QuerySet[IdempotencyRecord]:
+        """By key, of each agent that this person sees."""
+        mine = visible_organisations(signed_in(request))
+        return rows.filter(agent__in=Agent.objects.filter(organisation__in=mine), key=term)
 
 
 @admin.register(RateBucket)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from django.contrib import admin
+from django.db.models import QuerySet
+from django.http import HttpRequest
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
@@ -89,11 +91,19 @@ class DeploymentAdmin(ActingAdmin):
     )  # fmt: skip
     list_filter = ("state", BY_SERVICE, "started_at")
     list_select_related = ("deployed_by", "approval")
+    dated_by = "started_at"
     search_fields = ("id", "artifact")
+    search_help_text = _("A deployment (DEP-…), or a part of an image's name")
     fields = (
         "id", "service", "environment", "shown_state", "words", "artifact", "approval",
         "deployed_by", "started_at", "settled_at",
     )  # fmt: skip
+
+    def find(
+        self, request: HttpRequest, rows: QuerySet[Deployment], term: str
+    ) -> QuerySet[Deployment] | None:
+        """By id; else by a part of the image's name, among the newest."""
+        return rows.filter(id__startswith=term) if term.startswith("DEP-") else None
 
     shown_state = choice_column("state", _("state"), STATES)
     words = shown_column("problem", _("what went wrong"), block)
@@ -107,5 +117,6 @@ class ImageBuildAdmin(BrowseAdmin):
     list_display = ("tag", "service", "digest", "built_by", "built_at")
     list_filter = (BY_SERVICE, "built_at")
     list_select_related = ("built_by",)
+    dated_by = "built_at"
     search_fields = ("digest", "tag")
     fields = ("tag", "service", "digest", "path", "contract_ref", "built_by", "built_at")

@@ -60,6 +60,7 @@ class BranchMoveAdmin(BrowseAdmin):
     list_display = ("at", "by", "kind", "branch", "new", "contract")
     list_select_related = ("contract", "repository")
     list_filter = ("kind", "at")
+    dated_by = "at"
     search_fields = ("branch", "new")
     fields = ("repository", "at", "by", "kind", "branch", "old", "new", "merged", "contract",
               "verdict")  # fmt: skip

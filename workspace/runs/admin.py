@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 from django.contrib import admin
+from django.db.models import QuerySet
+from django.http import HttpRequest
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from core.admin.acts import Act, ActingAdmin, ActRequest, Answer
 from core.admin.base import column, computed_column, listed, printed, shown_column
+from core.ids import row_id
+from core.people import signed_in
 from core.permissions import Deed
+from orgchart.people.members import visible_agents
 from workspace.models import Run
 from workspace.runs.stopping import stop_run
 
@@ -42,11 +47,21 @@ class RunAdmin(ActingAdmin):
     list_display = ("id", "agent", "tool", "asked_at", "ended_at", "outcome")
     list_select_related = ("agent",)
     list_filter = ("asked_at",)
-    search_fields = ("=id", "=commit", "=agent__handle")
+    dated_by = "asked_at"
+    search_fields = ("commit",)
+    search_help_text = _("A run's number, its agent's handle, or a commit")
     fields = (
         "id", "agent", "tool", "path_list", "commit", "asked_at", "started_at", "ended_at",
         "outcome", "output_sha256", "log",
     )  # fmt: skip
+
+    def find(self, request: HttpRequest, rows: QuerySet[Run], term: str) -> QuerySet[Run] | None:
+        """By number or agent; else by commit, among the newest."""
+        run = row_id(term)
+        if run is not None:
+            return rows.filter(id=run)
+        agents = visible_agents(signed_in(request), term)
+        return rows.filter(agent__in=agents) if agents else None
 
     @column(_("outcome"))
     def outcome(self, row: Run) -> str:

@@ -1,0 +1,211 @@
+"""Lists that read no more of a large table than of a small one."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from datetime import datetime, timedelta
+from functools import cache
+from typing import Any
+
+from django.contrib import messages
+from django.contrib.admin import ListFilter
+from django.contrib.admin.utils import get_fields_from_path
+from django.contrib.admin.views.main import ORDER_VAR
+from django.core.exceptions import FieldDoesNotExist, ValidationError
+from django.db.models import F, Field, Max, Min, Model, Q, QuerySet, UniqueConstraint
+from django.db.models.expressions import OrderBy
+from django.http import HttpRequest
+from django.utils.translation import gettext
+from unfold.views import ChangeList
+
+LOOKED_THROUGH = 20_000
+"""Where no index serves a filter, it looks through this many rows: the newest that are left."""
+UNCERTAIN = timedelta(hours=1)
+"""How much later than a row with a greater id a row may say that it was made."""
+
+
+class BoundedList(ChangeList):
+    """Looks through the newest rows where no index serves a filter or a search.
+
+    Of what the filters with an index leave, so that a rare row is found among an agent's, also
+    where others have written much since.
+    """
+
+    root_queryset: QuerySet[Any]
+    is_cut = False
+    _filters: Any = None
+
+    def get_filters(self, request: HttpRequest) -> Any:
+        """The filters, read once: some ask the database what they offer."""
+        if self._filters is None:
+            self._filters = super().get_filters(request)
+        return self._filters
+
+    def get_ordering(self, request: HttpRequest, queryset: QuerySet[Any]) -> list[str]:
+        """As the page orders its rows: an address cannot ask for a column that is not sortable."""
+        if not self.sortable_by:
+            self.params.pop(ORDER_VAR, None)
+        ordering: list[str] = super().get_ordering(request, queryset)
+        return ordering
+
+    def get_queryset(
+        self, request: HttpRequest, exclude_parameters: list[str] | None = None
+    ) -> QuerySet[Any]:
+        """The rows that are asked for."""
+        page: Any = self.model_admin
+        used = [each for each in self.get_filters(request)[0] if any(each.used_parameters.values())]
+        served = [each for each in used if page.is_served(each)]
+        if len(served) < len(used):
+            left = self.root_queryset
+            for each in served:
+                found = each.queryset(request, left)
+                left = left if found is None else found
+            edge = edge_of(left, page.newest_first(request))
+            self.root_queryset = after(self.root_queryset, edge, page.newest_first(request))
+            self.is_cut = edge is not None
+        rows: QuerySet[Any] = super().get_queryset(request, exclude_parameters)
+        if self.is_cut:
+            say_cut(request)
+        return rows
+
+
+def newest(rows: QuerySet[Any], request: HttpRequest, *, order: OrderBy) -> QuerySet[Any]:
+    """The newest LOOKED_THROUGH of these rows; a list says where there are more.
+
+    What is rare then costs the same in a small table and in a large one. `order` is newest first,
+    by the ids of the rows or by an expression of them.
+    """
+    edge = edge_of(rows, order)
+    if edge is not None:
+        say_cut(request)
+    return after(rows, edge, order)
+
+
+def edge_of(rows: QuerySet[Any], order: OrderBy) -> Any:
+    """The place of the newest row that is not looked at any more; None where all are."""
+    places = rows.order_by(order).values_list("pk", flat=True)
+    return next(iter(places[LOOKED_THROUGH : LOOKED_THROUGH + 1]), None)
+
+
+def after(rows: QuerySet[Any], edge: Any, order: OrderBy) -> QuerySet[Any]:
+    """The rows newer than an edge."""
+    return rows if edge is None else rows.alias(place=order.expression).filter(place__gt=edge)
+
+
+def cut() -> str:
+    """What a list says that looked through its newest rows."""
+    said = gettext(
+        "The newest %(number)s rows were looked through. To see older ones, choose their time, "
+        "an agent or a status."
+    )
+    return said % {"number": f"{LOOKED_THROUGH:,}"}
+
+
+def say_cut(request: HttpRequest) -> None:
+    """Say so on the page of the list; the search of every page would say it on the next page."""
+    if is_list(request):
+        messages.info(request, cut())
+
+
+def is_list(request: HttpRequest) -> bool:
+    """Whether a list of rows is asked for, and no single row."""
+    match = request.resolver_match
+    return match is not None and (match.url_name or "").endswith("_changelist")
+
+
+def newest_first() -> OrderBy:
+    """The order of rows whose ids ascend with time."""
+    return F("pk").desc()
+
+
+def is_indexed(model: type[Model], chosen: ListFilter) -> bool:
+    """Whether an index of the table begins with the column that a filter asks for.
+
+    Or is of the rows with these values alone: the open ones of a table, for one.
+    """
+    path = getattr(chosen, "field_path", None) or getattr(chosen, "parameter_name", None)
+    try:
+        column = get_fields_from_path(model, path or "")[0]
+    except FieldDoesNotExist:
+        return False
+    if column.name in _leading(model):
+        return True
+    values = [*_values(column, chosen.used_parameters.values())]
+    return bool(values) and all(
+        any(value in few for few in _partial(model).get(column.name, ())) for value in values
+    )
+
+
+def _values(column: Field[Any, Any], given: Iterable[Any]) -> Iterable[Any]:
+    for each in given:
+        for value in each if isinstance(each, list | tuple) else [each]:
+            try:
+                yield column.to_python(value)
+            except ValidationError:
+                yield None
+
+
+@cache
+def _leading(model: type[Model]) -> frozenset[str]:
+    """The columns that an index over all rows begins with."""
+    meta: Any = model._meta  # noqa: SLF001  Django's public name
+    found = {each.name for each in meta.concrete_fields if each.db_index or each.unique}
+    indexes = [each for each in meta.indexes if each.condition is None]
+    unique = (UniqueConstraint,)
+    constraints = [e for e in meta.constraints if isinstance(e, unique) and e.condition is None]
+    for index in (*indexes, *constraints):
+        first = index.fields[0].removeprefix("-") if index.fields else index.expressions[0]
+        found.add(getattr(getattr(first, "expression", first), "name", first))
+    return frozenset(name for name in found if isinstance(name, str))
+
+
+@cache
+def _partial(model: type[Model]) -> Mapping[str, Collection[frozenset[Any]]]:
+    """By column the values that an index is of which has one condition: that it is one of them."""
+    found: dict[str, list[frozenset[Any]]] = {}
+    for index in model._meta.indexes:  # noqa: SLF001  as above
+        match index.condition:
+            case Q(children=[(str(name), value)], negated=False):
+                column, _, lookup = name.partition("__")
+                if lookup == "in":
+                    found.setdefault(column, []).append(frozenset(value))
+                elif not lookup:
+                    found.setdefault(column, []).append(frozenset([value]))
+            case _:
+                continue
+    return found
+
+
+def since(rows: QuerySet[Any], column: str, moment: datetime) -> QuerySet[Any]:
+    """The rows made at a moment or later, by their ids, which ascend with this column."""
+    first = _first_id(rows.model, column, moment - UNCERTAIN)
+    return rows.filter(**{f"{column}__gte": moment}, pk__gte=first)
+
+
+def until(rows: QuerySet[Any], column: str, moment: datetime) -> QuerySet[Any]:
+    """The rows made at a moment or earlier, as `since`."""
+    end = _first_id(rows.model, column, moment + UNCERTAIN)
+    return rows.filter(**{f"{column}__lte": moment}, pk__lt=end)
+
+
+def _first_id(model: type[Model], column: str, moment: datetime) -> Any:
+    """An id before which every row is older than a moment, found in looks at single rows.
+
+    An id that begins with its time needs none.
+    """
+    rows: QuerySet[Any] = model._default_manager.order_by("pk")  # noqa: SLF001  Django's public name
+    ends = rows.aggregate(low=Min("pk"), high=Max("pk"))
+    low, high = ends["low"], ends["high"]
+    if isinstance(low, str):
+        return f"{low.partition('-')[0]}-{moment:%Y%m%d%H%M%S%f}"
+    if low is None:
+        return 0
+    high += 1
+    while low < high:
+        middle = (low + high) // 2
+        found = rows.filter(pk__gte=middle, pk__lt=high).values_list("pk", column).first()
+        if found is None or found[1] >= moment:
+            high = middle
+        else:
+            low = found[0] + 1
+    return low
