@@ -82,6 +82,14 @@ def test_a_standing_get_ends_with_its_key(stage, url):
         assert "list_changed" not in "".join(stream.iter_text())
 
 
+def test_a_standing_get_begins_anew_whatever_event_it_names(stage, url):
+    key = stage.company.key("research_worker")
+    proof = {"Authorization": f"Bearer {key}", "Accept": "text/event-stream", "Last-Event-ID": "1"}
+    with httpx.stream("GET", f"{url}/mcp", headers=proof, timeout=60, trust_env=False) as stream:
+        assert stream.status_code == 200
+        assert stream.headers["content-type"].startswith("text/event-stream")
+
+
 def test_a_watch_outlasts_a_rate_that_is_used_up(stage, url, settings, monkeypatch):
     limited, looking = threading.Event(), threading.Lock()
 

@@ -155,6 +155,8 @@ async def serve_stream(
     anything is sent, for one stream too many.
     """
     transport = StreamableHTTPServerTransport(mcp_session_id=None)
+    # Its events have no ids, so none is gone on from: the SDK would answer nothing at all.
+    headers = [pair for pair in scope["headers"] if pair[0] != b"last-event-id"]
 
     async def notify() -> None:
         async with contextlib.aclosing(changes(watcher)) as source:
@@ -166,6 +168,6 @@ async def serve_stream(
         async with transport.connect() as (_, write):
             async with anyio.create_task_group() as group:
                 group.start_soon(notify)
-                await transport.handle_request(scope, receive, send)
+                await transport.handle_request({**scope, "headers": headers}, receive, send)
                 group.cancel_scope.cancel()
             await transport.terminate()
