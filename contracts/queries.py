@@ -30,9 +30,12 @@ from orgchart.policy.compiled import Policy
 from orgchart.policy.vocabulary import ToolMode
 from toolbox.caller import Caller
 
+MOST = 50
+"""Reports, and verdicts, in one answer: an agent can write as many as it may make calls."""
+
 
 def read_contract(*, caller: Caller, contract_id: str) -> ContractDetail:
-    """One contract with its reports and verdicts, if the caller may see it.
+    """One contract with its newest reports and verdicts, if the caller may see it.
 
     Raises Denied NOT_FOUND, also for what the caller may not see.
     """
@@ -44,6 +47,8 @@ def read_contract(*, caller: Caller, contract_id: str) -> ContractDetail:
     caller.require(seen)
     if _is_kept_from(row, contract, caller):
         raise Denied(rules.not_found())
+    reports = list(row.reports.order_by("-id")[: MOST + 1])
+    verdicts = list(row.verdicts.order_by("-id")[: MOST + 1])
     return {
         **summary(row, caller.policy),
         "closed_reason": _reason_for(row, contract, caller),
@@ -73,9 +78,10 @@ def read_contract(*, caller: Caller, contract_id: str) -> ContractDetail:
                 "commit": r.commit or None,
                 "created_at": r.created_at,
             }
-            for r in row.reports.order_by("-id")
+            for r in reports[:MOST]
         ],
-        "verdicts": [_verdict(v, contract, caller) for v in row.verdicts.order_by("-id")],
+        "verdicts": [_verdict(v, contract, caller) for v in verdicts[:MOST]],
+        "truncated": len(reports) > MOST or len(verdicts) > MOST,
     }
 
 

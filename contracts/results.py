@@ -155,12 +155,13 @@ class ContractVerdict(TypedDict):
 
 @wire_result
 class ContractDetail(ContractSummary):
-    """A whole contract."""
+    """A whole contract, with its newest reports and verdicts."""
 
     body: str
     changes: list[AllowedChange]
     reports: list[ContractReport]
     verdicts: list[ContractVerdict]
+    truncated: Annotated[bool, Field(description="true if it has earlier reports or verdicts")]
 
 
 @wire_result

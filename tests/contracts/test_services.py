@@ -386,6 +386,18 @@ class TestCloseContract:
             found["reports"][0]["report_id"]: "PASS", found["reports"][1]["report_id"]: "FAIL",
         }  # fmt: skip
 
+    def test_is_read_with_its_newest_reports_and_verdicts_only(self, nexus, monkeypatch):
+        contract_id = at_state(nexus, ContractState.REVIEW, workspace_scope=["src/"])
+        judge(nexus, contract_id, "FAIL")
+        close(nexus, contract_id, "rework")
+        submit(nexus, contract_id, kind=ReportKind.PROGRESS)
+        reader = nexus.caller("it_manager")
+        assert not queries.read_contract(caller=reader, contract_id=contract_id)["truncated"]
+        monkeypatch.setattr(queries, "MOST", 1)
+        found = queries.read_contract(caller=reader, contract_id=contract_id)
+        assert [report["kind"] for report in found["reports"]] == ["progress"]
+        assert (len(found["verdicts"]), found["truncated"]) == (1, True)
+
     def test_a_pass_of_an_earlier_submission_is_none_of_the_next(self, nexus):
         contract_id = at_state(nexus, ContractState.REVIEW, workspace_scope=["src/"])
         judge(nexus, contract_id, "PASS")
