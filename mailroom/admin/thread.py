@@ -24,15 +24,18 @@ WITH RECURSIVE up(id, reply_to_id, depth) AS (
 SELECT id FROM up ORDER BY depth DESC LIMIT 1
 """
 
+# Rounds of the recursion run only as far as the inner limit asks for rows: the nearest are shown.
 THREAD = f"""
 WITH RECURSIVE down(id, depth, path) AS (
     SELECT id, 0, ARRAY[id::text] FROM mailroom_mail WHERE id = %(root)s
     UNION ALL
     SELECT m.id, down.depth + 1, down.path || m.id::text
-    FROM mailroom_mail m JOIN down ON m.reply_to_id = down.id
+    FROM down CROSS JOIN LATERAL (
+        SELECT id FROM mailroom_mail WHERE reply_to_id = down.id LIMIT {MOST}
+    ) AS m
     WHERE down.depth < {DEEPEST}
 )
-SELECT id, depth FROM down ORDER BY path LIMIT {MOST}
+SELECT id, depth FROM (SELECT * FROM down LIMIT {MOST}) AS near ORDER BY path
 """
 
 

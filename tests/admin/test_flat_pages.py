@@ -17,7 +17,8 @@ from core.permissions import PeopleGroup
 from documents.models import Artifact, Memory
 from governance.cases.models import Case, Violation
 from ledger import searching
-from mailroom.models import ContactGrant, Escalation, OutgoingNotice
+from mailroom.admin import thread
+from mailroom.models import ContactGrant, Escalation, Mail, OutgoingNotice
 from nexus_site.company import agent_page
 from nexus_site.console import counting
 from tests.admin.places import list_page
@@ -235,3 +236,26 @@ def test_a_search_finds_the_oldest_row(years, asked):
 def test_an_address_cannot_ask_for_another_order(company, asked):
     ordered = [asked(Contract, **question).queryset.query.order_by for question in ({}, {"o": "3"})]
     assert ordered[0] == ordered[1]
+
+
+@pytest.mark.django_db
+def test_a_thread_is_read_no_further_than_it_is_shown(company):
+    words = {"to": "it_manager", "type": "info", "subject": "A word", "body": "Many more follow."}
+    first = Mail.objects.get(
+        id=company.call("backend_worker", "send_mail", **words).result["mail_id"]
+    )
+    answers = [
+        Mail(**_columns_of(first), id=f"MAIL-{n:017}-many", reply_to=first) for n in range(9)
+    ]
+    last = answers[-1]
+    more = [Mail(**_columns_of(first), id=f"MAIL-{n:017}-more", reply_to=last) for n in range(2000)]
+    Mail.objects.bulk_create([*answers, *more])
+    assert rows_touched(thread.THREAD, {"root": first.id}) <= 2 * thread.MOST
+    shown = thread.thread_of(first)
+    assert len(shown) == thread.MOST
+    assert [(step.this, step.depth) for step in shown[:2]] == [(True, 0), (False, 1)]
+
+
+def _columns_of(mail):
+    names = (field.attname for field in Mail._meta.concrete_fields)
+    return {name: getattr(mail, name) for name in names if name not in ("id", "reply_to_id")}
