@@ -33,6 +33,8 @@ from tasks.vocabulary import UNFINISHED, UNFINISHED_SQL, Enforcement, Status
 
 RULE = "dependencies (spec: tasks 30)"
 NO_CIRCLE = "dependency_no_circle"
+MOST = 200
+"""Tasks that a task waits for: as many as a call names. Every list of tasks shows them."""
 
 READ_MANY = READ.replace("t.number = %(number)s", "t.number = ANY(%(numbers)s)")
 INSERT = """
@@ -133,6 +135,9 @@ def require_joinable(named: NamedNeighbours, row: TaskRow, actor: TaskActor) -> 
             raise _circle(row)
         if other.status is Status.DELETED:
             raise Denied(already_ended(other, RULE))
+    _require_few(row, len(named.blocked_by))
+    for other in named.blocks:
+        _require_few(other, 1)
     warnings = _require_changeable(named.blocks, row, actor)
     waiting = [row] if named.new_open_blockers else []
     waiting += named.blocks if row.status in UNFINISHED else ()
@@ -145,6 +150,16 @@ def require_joinable(named: NamedNeighbours, row: TaskRow, actor: TaskActor) -> 
                 rule=RULE,
             )
     return warnings
+
+
+def _require_few(row: TaskRow, more: int) -> None:
+    if more and len(row.blocked_by) + more > MOST:
+        raise refuse(
+            Code.INVALID_PARAMS,
+            f"Task #{row.number} would wait for more than {MOST} tasks.",
+            "create a task that waits for some of them, and let this one wait for it instead",
+            rule=RULE,
+        )
 
 
 def _require_changeable(

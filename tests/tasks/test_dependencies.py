@@ -8,7 +8,7 @@ from django.db import IntegrityError, transaction
 from core.decision import Code, Denied
 from ledger.models import Event
 from mailroom.models import Mail
-from tasks import services
+from tasks import dependencies, services
 from tasks.models import Dependency, Task
 from tasks.vocabulary import Status
 from tests.tasks.world import NOW, caller_of, dev_team, permit
@@ -50,6 +50,16 @@ class TestJoining:
         assert (read(one)["version"], read(two)["version"]) == (2, 2)
         three = make(blocked_by=[one])
         assert (read(one)["version"], read(three)["version"]) == (2, 1)
+
+    def test_makes_no_task_wait_for_more_than_a_list_can_show(self, make, update, monkeypatch):
+        monkeypatch.setattr(dependencies, "MOST", 2)
+        one, two, three, waiting = make(), make(), make(), make()
+        update("architect", waiting, add_blocked_by=(one, two))
+        for task_id, fields in [
+            (waiting, {"add_blocked_by": (three,)}), (three, {"add_blocks": (waiting,)}),
+        ]:  # fmt: skip
+            assert refused(update, "architect", task_id, **fields).deny.code is Code.INVALID_PARAMS
+        update("architect", waiting, add_blocked_by=(one,))
 
     def test_again_changes_no_dependency(self, make, update):
         one, two = make(), make()
