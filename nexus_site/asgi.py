@@ -170,9 +170,12 @@ class Site:
             await send({"type": "websocket.close", "code": 1000})
 
     def bridge_apart(self, scope: Scope) -> Bridge | None:
-        """The way to what has threads of its own: health, and what strangers read of the API."""
+        """The way to what has threads of its own: health, and what strangers read of the API.
+
+        Its pages pass the whole middleware: an agent's key is typed there.
+        """
         if scope["path"].startswith(DESCRIPTION) and not is_a_browser(scope):
-            return self.description
+            return self.description if errors.is_for_machine(scope["path"]) else self.strangers
         return self.health.get(scope["path"])
 
     def turn_of_person(self, name: str) -> Turn:

@@ -262,6 +262,20 @@ class TestRouting:
         assert not threads._threads
         strangers.shutdown()
 
+    @pytest.mark.parametrize("path", ["/api/docs/", "/api/docs/mail/"])
+    def test_guards_the_page_where_a_key_is_typed_as_every_page(self, threads, settings, path):
+        start, _ = self.ask(threads, path)
+        headers = dict(start["headers"])
+        policy = headers[b"Content-Security-Policy"].decode()
+        assert "default-src 'none'" in policy
+        assert "frame-ancestors 'none'" in policy
+        assert headers[b"X-Frame-Options"] == b"DENY"
+        foreign = request(path)
+        foreign["headers"] = [(b"host", b"evil.example")]
+        assert talk(asgi.Site(threads), foreign, BODY)[0]["status"] == 400
+        settings.SECURE_SSL_REDIRECT = True
+        assert self.ask(threads, path)[0]["status"] == 301
+
     @pytest.mark.parametrize("path", ["/healthz", "/readyz"])
     def test_says_whether_it_works_while_all_agents_wait(self, threads, path, monkeypatch):
         """As for a database that hangs: who watches must not take that for a dead process."""
