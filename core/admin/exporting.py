@@ -35,7 +35,8 @@ from core.people import ADMIN_TOOL, signed_in
 
 MOST = 50_000
 """Rows of one file, the newest; the file says when there are more."""
-PAGE = 1_000
+PAGE = 100
+"""Rows that are held at once: an agent can make each of them 400,000 characters long."""
 FORMATS = {"csv": "text/csv; charset=utf-8", "json": "application/json"}
 RISKY = (*"=+-@", *"\uff1d\uff0b\uff0d\uff20", "\t", "\r", "\n")
 """A spreadsheet takes a cell that begins so for a formula; in Chinese or Japanese wide ones too."""

@@ -4,6 +4,7 @@ import csv
 import io
 import json
 import re
+import tracemalloc
 from datetime import timedelta
 
 import pytest
@@ -20,6 +21,8 @@ from ledger.verification import VerificationReport
 from mailroom.models import Mail, MailRejection
 from orgchart.keys import issue_key
 from orgchart.models import ApiKey, Membership
+from tasks.models import Task
+from tasks.vocabulary import MAX_TASK_TEXT
 from tests.admin.places import list_page
 from tests.browser.day import day_of
 
@@ -150,6 +153,22 @@ class TestAnExport:
         assert len(set(ids)) == 5
         assert ids == sorted(ids, reverse=True)
         assert "The newest 5 of more rows" in observer.get(page).content.decode()
+
+    @pytest.mark.parametrize("kind", ["csv", "json"])
+    def test_holds_few_rows_at_once_however_long_they_are(self, observer, company, kind):
+        made = {"organisation": company.organisation, "created_by": "agent:ceo"}
+        text = "字" * (MAX_TASK_TEXT // 4)
+        Task.objects.bulk_create(
+            Task(number=number, subject="Long", description=text, **made)
+            for number in range(1, 401)
+        )
+        tracemalloc.start()
+        answer = observer.post("/admin/tasks/task/export/", {"format": kind})
+        size = sum(len(part) for part in answer)
+        _, most = tracemalloc.get_traced_memory()
+        tracemalloc.stop()
+        assert size > 400 * len(text)
+        assert most < size, most
 
     @pytest.mark.parametrize("page", ["99", "9" * 400, "%D9%A3%D9%A3"])
     def test_of_a_page_that_is_none_shows_the_list(
