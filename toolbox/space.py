@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 from functools import cache
 from pathlib import Path
@@ -14,12 +15,16 @@ from core.decision import Code, Denied, Deny
 DISK_FULL = "53100"
 """PostgreSQL's SQLSTATE where the disk of the server is full."""
 
+NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EROFS})
+"""What the system says of a disk that takes nothing more: it is full, or can only be read."""
+
 DISKS = ("postgres", "postgres/pg_wal")
 """Folders of the embedded database under NEXUS_VAR that may be disks of their own."""
 
 STORAGE_FULL = Deny(
     Code.STORAGE_FULL,
-    "the disk of this installation is full: nothing is stored now, and nothing is lost",
+    "the disk of this installation is full or cannot be written: nothing is stored now, and "
+    "nothing is lost",
     "call again later; reading works. The people who run NEXUS make room",
     rule="disk",
 )
@@ -49,5 +54,15 @@ def _folders_under(var: Path) -> tuple[str, ...]:
 
 
 def is_disk_full(problem: BaseException) -> bool:
-    """Whether PostgreSQL refused a statement because its disk is full."""
+    """Whether PostgreSQL refused a statement, or the system a file, because its disk is full."""
+    if isinstance(problem, OSError):
+        return problem.errno in NO_ROOM
     return isinstance(problem, Error) and getattr(problem.__cause__, "sqlstate", "") == DISK_FULL
+
+
+def takes_files(folder: Path) -> bool:
+    """Whether the disk of a folder that exists can be written, and has a byte and a name left."""
+    disk = os.statvfs(folder)
+    is_writable = not disk.f_flag & os.ST_RDONLY
+    # Some file systems do not count their names, and say that there are none.
+    return is_writable and disk.f_bavail > 0 and (disk.f_favail > 0 or not disk.f_files)

@@ -1,5 +1,6 @@
 """Calls that store are refused while the disk is full; reading works."""
 
+import os
 from types import SimpleNamespace
 
 import pytest
@@ -78,3 +79,22 @@ class TestAFullDisk:
         settings.DATABASE_URL = ""
         with denied("STORAGE_FULL"):
             space.require_space()
+
+
+class TestADiskThatTakesFiles:
+    ROOM = {"f_flag": 0, "f_bavail": 1, "f_files": 10, "f_favail": 1}
+
+    @pytest.mark.parametrize(
+        ("found", "takes"),
+        [
+            ({}, True),
+            ({"f_bavail": 0}, False),
+            ({"f_favail": 0}, False),
+            ({"f_files": 0, "f_favail": 0}, True),
+            ({"f_flag": os.ST_RDONLY}, False),
+        ],
+        ids=["room", "no bytes", "no names", "names are not counted", "read only"],
+    )
+    def test_has_bytes_and_names_and_can_be_written(self, monkeypatch, tmp_path, found, takes):
+        monkeypatch.setattr(space.os, "statvfs", lambda _: SimpleNamespace(**self.ROOM | found))
+        assert space.takes_files(tmp_path) is takes

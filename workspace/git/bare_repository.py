@@ -14,8 +14,9 @@ from datetime import datetime
 from pathlib import Path
 from typing import IO
 
-from core.decision import Code, refuse
+from core.decision import Code, Denied, refuse
 from orgchart.policy.paths import MAX_PARTS
+from toolbox.space import NO_ROOM, STORAGE_FULL, takes_files
 from workspace.git import running
 from workspace.git.rules import FileChange, parse_changes
 from workspace.git.running import GitFailed, run_git, started
@@ -63,18 +64,27 @@ class BareRepository:
         environment: Mapping[str, str] | None = None,
         may_fail: bool = False,
     ) -> bytes:
-        """What a command of git prints. Raises GitFailed, unless it may end with 1."""
+        """What a command of git prints. Raises GitFailed, unless it may end with 1.
+
+        Raises Denied STORAGE_FULL where the disk of the company tree takes nothing more.
+        """
         done = self._run((verb, *words), stdin, environment)
         if done.returncode != 0 and not (may_fail and done.returncode == 1):
-            raise GitFailed(verb, done.returncode, done.stderr or done.stdout)
+            raise self._failure(GitFailed(verb, done.returncode, done.stderr or done.stdout))
         return done.stdout
 
     def succeeds(self, verb: str, *words: str) -> bool:
         """Whether a question is answered with yes (0) and not with no (1). Raises GitFailed."""
         done = self._run((verb, *words), b"", None)
         if done.returncode not in (0, 1):
-            raise GitFailed(verb, done.returncode, done.stderr)
+            raise self._failure(GitFailed(verb, done.returncode, done.stderr))
         return done.returncode == 0
+
+    def _failure(self, problem: GitFailed) -> Exception:
+        """What git failed for: itself, or a disk that has no room for what it would write."""
+        is_full = any(os.strerror(number) in problem.said for number in NO_ROOM)
+        is_full = is_full or (self.folder.is_dir() and not takes_files(self.folder))
+        return Denied(STORAGE_FULL) if is_full else problem
 
     def _run(
         self, words: Sequence[str], stdin: bytes, environment: Mapping[str, str] | None

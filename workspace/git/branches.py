@@ -115,6 +115,8 @@ def _checked_out(
     """The contract's draft, in the caller's work tree and not behind what was pushed."""
     drafts = Draft.objects.filter(agent_id=caller.agent.id)
     current = drafts.filter(checked_out=True).first()
+    place = place_of(caller, repository.organisation)
+    place.settle(current.base if current else "")
     draft = drafts.filter(contract_id=contract.id).first()
     with transaction.atomic():
         begin = _begin_of(caller, contract, repository, draft)
@@ -128,7 +130,7 @@ def _checked_out(
     if draft.commit != begin:
         draft.commit, draft.merging, draft.merged_tree, draft.conflicts = begin, "", "", []
     switches = current is not None and not draft.checked_out
-    place_of(caller, repository.organisation).check_out(was, draft.base, clean=switches)
+    place.check_out(was, draft.base, clean=switches)
     with transaction.atomic():
         drafts.filter(checked_out=True).exclude(id=draft.id).update(checked_out=False)
         draft.checked_out = True

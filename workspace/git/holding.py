@@ -7,6 +7,7 @@ import os
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 from core.decision import Code, refuse
 from toolbox.caller import Caller
@@ -26,10 +27,10 @@ def held_work_tree(caller: Caller) -> Iterator[None]:
     A lock of the operating system, so it ends with this process, however it ends. Raises Denied
     RATE_LIMITED where the call before takes too long.
     """
-    folder = organisation_folder(caller.policy.organisation) / LOCKS
-    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    lock = lock_of(caller)
+    lock.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     with slot(caller, "git calls"):
-        file = os.open(folder / str(caller.agent.id), os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
+        file = os.open(lock, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
         try:
             until = time.monotonic() + PATIENCE
             while not _is_locked(file):
@@ -45,6 +46,11 @@ def held_work_tree(caller: Caller) -> Iterator[None]:
             yield
         finally:
             os.close(file)
+
+
+def lock_of(caller: Caller) -> Path:
+    """The file that who works in the caller's work tree holds; agents reach none of these."""
+    return organisation_folder(caller.policy.organisation) / LOCKS / str(caller.agent.id)
 
 
 def _is_locked(file: int) -> bool:

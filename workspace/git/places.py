@@ -6,6 +6,7 @@ from pathlib import Path
 
 from orgchart.models import Organisation
 from toolbox.caller import Caller
+from workspace.git.holding import lock_of
 from workspace.git.repositories import bare_of, drafts_of
 from workspace.git.worktree import AgentWorkTree
 from workspace.homes import make_home
@@ -21,6 +22,7 @@ def place_of(caller: Caller, organisation: Organisation) -> AgentWorkTree:
         folder=work_tree(organisation.slug, caller.handle),
         user=user,
         objects=objects_of(organisation),
+        turning=lock_of(caller).with_suffix(".turning"),
     )
 
 

@@ -7,6 +7,8 @@ are new. So there is no hook, filter, alias or configuration that an agent could
 
 from __future__ import annotations
 
+import os
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -29,8 +31,11 @@ LIMITS = ProgramLimits(
 )
 WORK = "/work"
 OBJECTS = "/objects"
-REFUSED, UNCHANGED = 41, 42
-"""Exit statuses of the scripts: git refused, with its words; there is nothing to commit."""
+REFUSED, UNCHANGED, NOT_WRITTEN = 41, 42, 43
+"""Exit statuses of the scripts: git refused, with its words; there is nothing to commit; files
+could not be written, and are as they were."""
+
+TURN = re.compile("(?P<old>[0-9a-f]{40,64}) (?P<new>[0-9a-f]{40,64})\n")
 
 ENVIRONMENT = {
     "GIT_DIR": "/tmp/git",  # noqa: S108  inside the sandbox
@@ -59,6 +64,11 @@ BEGIN = """
 set -eu
 git() { command git "$@" 2>>/tmp/said; }
 fail() { cat /tmp/said; exit 41; }
+not_written() { cat /tmp/said; exit 43; }
+go_back() {
+    rm -f /tmp/git/index.lock
+    git read-tree "$new" && git read-tree --reset -u "$new" "$old"
+}
 : >/tmp/said
 git init --quiet --bare --template= /tmp/git || fail
 mkdir -p /tmp/git/info
@@ -76,7 +86,18 @@ CHECK_OUT = (
     + """
 if [ -z "$old" ]; then
     git read-tree "$new" || fail
-    git checkout-index --all --quiet || :
+    git update-index -q --refresh >/dev/null || :
+    # What is only the beginning of its file is of an earlier call that was broken off.
+    git diff-files --name-only --diff-filter=M | while IFS= read -r path; do
+        [ -f "$path" ] && [ ! -L "$path" ] || continue
+        size=$(stat -c %s -- "$path")
+        git cat-file blob ":$path" | head -c "$size" | cmp -s - "$path" && rm -f -- "$path" || :
+    done
+    git ls-files -z --deleted >/tmp/missing || fail
+    if ! git checkout-index --quiet -z --stdin </tmp/missing; then
+        xargs -0 rm -f -- </tmp/missing
+        not_written
+    fi
     exit 0
 fi
 git read-tree "$old" || fail
@@ -96,9 +117,12 @@ if ! git diff-files --quiet; then
     git read-tree "$old" || fail
     git update-index -q --refresh >/dev/null || :
 fi
-git read-tree -m -u "$old" "$new" || fail
+git read-tree -m -u --dry-run "$old" "$new" || fail
+git read-tree -m -u "$old" "$new" || { go_back || :; not_written; }
 """
 )
+
+GO_BACK = BEGIN + "go_back || not_written"
 
 COMMIT = (
     BEGIN
@@ -115,19 +139,39 @@ printf '%s\\n^%s\\n' "$tree" "$old" | git pack-objects --revs --stdout --thin -q
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AgentWorkTree:
-    """An agent's work tree, the user that git runs as, and the object folders that it reads."""
+    """An agent's work tree, the user that git runs as, and the object folders that it reads.
+
+    `turning` is a file that says from what to what it is turned.
+    """
 
     folder: Path
     user: AgentUser | None
     objects: tuple[Path, ...]
+    turning: Path | None = None
 
     def check_out(self, old: str, new: str, *, clean: bool) -> None:
         """Turn the work tree from one commit or tree to another; '' for `old` the first time.
 
         Files that the agent changed are kept; where `clean` is set, or where they would be
-        overwritten, nothing is done. Raises Denied INVALID_TRANSITION with what git said.
+        overwritten, nothing is done. Raises Denied INVALID_TRANSITION with what git said, and
+        STORAGE_FULL where files could not be written: they are as they were.
         """
+        if self.turning and old:
+            _write_down(self.turning, f"{old} {new}\n")
         self._run(CHECK_OUT, old, new, "clean" if clean else "any")
+
+    def settle(self, base: str) -> None:
+        """Turn the files back where an earlier call was broken off before `base` was changed.
+
+        What it was turning is not taken for changes of the agent. Raises Denied STORAGE_FULL.
+        """
+        turning = self.turning
+        if turning is None or not turning.exists():
+            return
+        found = TURN.fullmatch(turning.read_text("ascii"))
+        if found and found["old"] == base != found["new"]:
+            self._run(GO_BACK, found["old"], found["new"])
+        turning.unlink()
 
     def stage(self, parent: str, paths: Sequence[str], *, may_be_empty: bool) -> tuple[str, bytes]:
         """The tree of a commit of these paths on top of `parent`, and a pack of its new objects.
@@ -174,7 +218,22 @@ class AgentWorkTree:
         raise _refused(outcome.status, outcome.output.decode("utf-8", "replace").strip()[:2000])
 
 
+def _write_down(file: Path, text: str) -> None:
+    """Write a line that is on the disk before what follows is done."""
+    with file.open("w", encoding="ascii") as open_file:
+        open_file.write(text)
+        open_file.flush()
+        os.fsync(open_file.fileno())
+
+
 def _refused(status: int | None, said: str) -> Exception:
+    if status == NOT_WRITTEN:
+        return refuse(
+            Code.STORAGE_FULL,
+            f"git could not write the files, which are as they were: {said[:500]}",
+            "call again later; the people who run NEXUS make room on the disk of the company tree",
+            rule="disk",
+        )
     if status == UNCHANGED:
         return refuse(
             Code.INVALID_TRANSITION,

@@ -117,6 +117,11 @@ class Hands:
         folder = bare_of(self.company.organisation).folder
         return run_git("--git-dir", str(folder), *words)
 
+    def files_of(self, commit: str) -> list[str]:
+        """The files that a commit of a draft changed."""
+        words = ("show", "--name-only", "--format=", commit)
+        return run_git("--git-dir", str(self.drafts), *words).split()
+
     def tip(self, name: str = BRANCH) -> str:
         """Where a branch is: the row and the ref agree."""
         row = Branch.objects.get(name=name)

@@ -1,0 +1,199 @@
+"""A branch that cannot be written into a work tree, or is broken off: no file is left half."""
+
+import errno
+import subprocess
+from dataclasses import dataclass, replace
+
+import pytest
+
+from documents import tree
+from tests.contracts import world
+from tests.workspace.git.world import BRANCH, Hands, needs_walls
+from workspace.git import bare_repository, branches, worktree
+
+pytestmark = needs_walls
+LARGE, SMALL = "src/search/large.txt", "src/search/small.txt"
+TEXT = "a line\n" * 100_000
+
+
+@pytest.fixture
+def room(monkeypatch):
+    """Let no file of a work tree get larger than some bytes; call it again without a number."""
+    limits = worktree.LIMITS
+
+    def room(most: int = limits.file) -> None:
+        monkeypatch.setattr(worktree, "LIMITS", replace(limits, file=most))
+
+    return room
+
+
+@dataclass
+class Two:
+    """Two contracts of one agent: one whose branch has a large file, and one whose has not."""
+
+    hands: Hands
+    large: str
+    other: str
+
+    def call(self, contract: str, tool: str, **params):
+        answer = self.hands.company.post(
+            "/api/v1/sessions", {"contract": contract}, "backend_worker"
+        ).body
+        session = answer.get("id") or answer["result"]["id"]
+        headers = {"X-Nexus-Session": session}
+        return self.hands.call("backend_worker", tool, headers=headers, **params)
+
+    def take(self, contract: str):
+        name = BRANCH if contract == self.large else "feat/other"
+        return self.call(contract, "git_branch", name=name)
+
+
+@pytest.fixture
+def two(hands):
+    """The branch with the large file is pushed, the other one is in the work tree."""
+    large = hands.hire()
+    hands.write(SMALL, "of the large one\n")
+    hands.write(LARGE, TEXT)
+    assert hands.commit(SMALL, LARGE).status == 200
+    both = Two(hands, large, hands.hire(assigned_branch="feat/other"))
+    assert both.take(both.other).status == 200
+    hands.write(SMALL, "of the other\n")
+    assert both.call(both.other, "git_commit", message="m", paths=[SMALL]).status == 200
+    return both
+
+
+def full_disk_of_git(patched):
+    """Let git fail to write each object and ref."""
+    run_git = bare_repository.run_git
+    said = b"fatal: write error: No space left on device"
+
+    def failing(words, *given, **options):
+        if {"index-pack", "push", "update-ref"} & set(words):
+            return subprocess.CompletedProcess(words, 1, b"", said)
+        return run_git(words, *given, **options)
+
+    patched.setattr(bare_repository, "run_git", failing)
+
+
+def read(hands, path, handle="backend_worker"):
+    file = hands.tree(handle) / path
+    return file.read_text() if file.exists() else None
+
+
+class TestAFirstBranch:
+    def test_that_cannot_be_written_leaves_none_of_its_files(self, hands, room):
+        first = hands.hire()
+        hands.pushed(LARGE, TEXT)
+        world.close(hands.company, first, "cancelled")
+        hands.hire("frontend_worker")
+        mine = hands.write("src/search/mine.txt", "mine\n", "frontend_worker")
+        room(100_000)
+        key = {"Idempotency-Key": "one"}
+        refused = hands.branch("frontend_worker", headers=key)
+        assert (refused.status, refused.code) == (507, "STORAGE_FULL")
+        assert (read(hands, LARGE, "frontend_worker"), mine.read_text()) == (None, "mine\n")
+        room()
+        assert hands.branch("frontend_worker", headers=key).status == 200
+        assert read(hands, LARGE, "frontend_worker") == TEXT
+
+    def test_that_was_broken_off_is_written_to_its_end(self, hands):
+        """The server ended in the middle of a file: it is no file that the agent wrote."""
+        first = hands.hire()
+        hands.write(SMALL, "of the branch\n")
+        assert hands.commit(SMALL).status == 200
+        hands.pushed(LARGE, TEXT)
+        world.close(hands.company, first, "cancelled")
+        hands.hire("frontend_worker")
+        hands.write(LARGE, TEXT[:70_001], "frontend_worker")
+        hands.write(SMALL, "mine\n", "frontend_worker")
+        assert hands.branch("frontend_worker").status == 200
+        assert read(hands, LARGE, "frontend_worker") == TEXT
+        assert read(hands, SMALL, "frontend_worker") == "mine\n"
+
+
+class TestAnotherBranch:
+    def test_that_cannot_be_written_leaves_the_files_as_they_were(self, two, room):
+        hands = two.hands
+        mine = hands.write("src/search/mine.txt", "mine\n")
+        room(100_000)
+        refused = two.take(two.large)
+        assert (refused.status, refused.code) == (507, "STORAGE_FULL")
+        assert read(hands, LARGE) is None
+        assert (read(hands, SMALL), mine.read_text()) == ("of the other\n", "mine\n")
+        room()
+        mine.unlink()
+        assert two.take(two.large).status == 200
+        assert (read(hands, SMALL), read(hands, LARGE)) == ("of the large one\n", TEXT)
+
+    def test_that_was_broken_off_is_no_change_of_the_agent(self, two, monkeypatch):
+        """The server ended when some files were those of the other branch, and one was half."""
+        hands = two.hands
+        run = worktree.AgentWorkTree._run
+
+        def broken_off(place, script, *words):
+            hands.write(LARGE, TEXT[:50_001])
+            (hands.tree() / SMALL).unlink()
+            raise KeyboardInterrupt
+
+        monkeypatch.setattr(worktree.AgentWorkTree, "_run", broken_off)
+        with pytest.raises(KeyboardInterrupt):
+            two.take(two.large)
+        monkeypatch.setattr(worktree.AgentWorkTree, "_run", run)
+        hands.write("src/search/mine.txt", "mine\n")
+        made = two.call(two.other, "git_commit", message="m", paths=["src/search/"])
+        assert made.status == 200
+        changed = hands.files_of(made.result["commit"])
+        assert changed == ["src/search/mine.txt"]
+        assert read(hands, SMALL) == "of the other\n"
+
+    def test_that_was_not_recorded_is_turned_back(self, two, monkeypatch):
+        hands = two.hands
+
+        def gone(*_):
+            raise KeyboardInterrupt
+
+        with monkeypatch.context() as patched:
+            patched.setattr(branches, "_save_draft", gone)
+            with pytest.raises(KeyboardInterrupt):
+                two.take(two.large)
+        assert read(hands, LARGE) == TEXT
+        nothing = two.call(two.other, "git_commit", message="m", paths=["src/search/"])
+        assert nothing.code == "INVALID_TRANSITION"
+        assert (read(hands, SMALL), read(hands, LARGE)) == ("of the other\n", None)
+        assert two.take(two.large).status == 200
+
+
+class TestADiskWithoutRoom:
+    def test_refuses_a_file_with_the_reason(self, hands, monkeypatch):
+        hands.hire()
+        assert hands.branch().status == 200
+
+        def full(*_, **__):
+            raise OSError(errno.ENOSPC, "No space left on device")
+
+        file = {"path": "src/search/new.py", "content": "x", "headers": {"Idempotency-Key": "one"}}
+        with monkeypatch.context() as patched:
+            patched.setattr(tree.os, "fsync", full)
+            refused = hands.call("backend_worker", "write_file", **file)
+        assert (refused.status, refused.code) == (507, "STORAGE_FULL")
+        assert hands.call("backend_worker", "write_file", **file).status == 200
+
+    @pytest.mark.parametrize("tool", ["git_branch", "git_commit", "git_push"])
+    def test_refuses_what_git_would_write(self, hands, monkeypatch, tool):
+        """The same call under the same key is done when there is room."""
+        hands.hire()
+        if tool != "git_branch":
+            hands.write("src/search/index.py")
+        if tool == "git_push":
+            assert hands.commit().status == 200
+        params = {
+            "git_branch": {"name": BRANCH},
+            "git_commit": {"message": "m", "paths": ["src/search/"]},
+            "git_push": {"branch": BRANCH},
+        }[tool]
+        params["headers"] = {"Idempotency-Key": "one"}
+        with monkeypatch.context() as patched:
+            full_disk_of_git(patched)
+            refused = hands.call("backend_worker", tool, **params)
+        assert (refused.status, refused.code) == (507, "STORAGE_FULL")
+        assert hands.call("backend_worker", tool, **params).status == 200
