@@ -33,6 +33,9 @@ EDITOR = "MEMORY.md"
 MAX_TAKEN_IN = 100_000
 """Characters of one change of a file that are taken in."""
 
+MOST_SINCE = 20
+"""Entries since a crash among which the last one in the file is looked for."""
+
 
 def take_in_edits(owner: MemoryOwner) -> None:
     """Take in, as a person's entry, what changed in a memory's file since it was written."""
@@ -52,12 +55,15 @@ def write_memory_file(owner: MemoryOwner) -> None:
         hold_lock("memory", owner.organisation_id, owner.path)
         kept = _take_in(owner)
         entries, _ = newest_entries(owner=owner, limit=1000, size=FILE_SIZE)
-        if kept is not None and kept.edited:
-            text = _with_new_entries(kept, entries)
-        else:
-            text = memory_text(entries)
+        text = _text_to_write(kept, entries)
         if write_file(owner.organisation, owner.path, text):
             _keep(owner, text, _last_of(entries), edited=kept is not None and kept.edited)
+
+
+def _text_to_write(kept: MemoryFile | None, entries: Sequence[MemoryEntry]) -> str:
+    if kept is not None and kept.edited:
+        return _with_new_entries(kept, entries)
+    return memory_text(entries)
 
 
 def _with_new_entries(kept: MemoryFile, entries: Sequence[MemoryEntry]) -> str:
@@ -75,8 +81,11 @@ def _take_in(owner: MemoryOwner) -> MemoryFile | None:
     if found is None or found == (kept.text if kept else None):
         return kept
     entries, _ = newest_entries(owner=owner, limit=1000, size=FILE_SIZE)
-    if found == memory_text(entries):  # written before a crash, or by an earlier version
+    if found == memory_text(entries):  # written by an earlier version
         return _keep(owner, found, _last_of(entries), edited=False)
+    last = _last_of_ours(kept, found, entries)
+    if last is not None:
+        return _keep(owner, found, last, edited=kept is not None and kept.edited)
     before = kept.text if kept else memory_text(entries)
     change = _change_of(before, found, _not_repeated(owner, before, entries))
     if change:
@@ -90,6 +99,21 @@ def _take_in(owner: MemoryOwner) -> MemoryFile | None:
             details={"scope": owner.scope, "file": owner.path, "edited": True},
         )
     return _keep(owner, found, kept.last_entry if kept else _last_of(entries), edited=True)
+
+
+def _last_of_ours(
+    kept: MemoryFile | None, found: str, entries: Sequence[MemoryEntry]
+) -> int | None:
+    """The last entry in a file that was written before a crash; None where a person changed it.
+
+    Entries may have come since, but few: each call that follows looks here first.
+    """
+    for number, entry in enumerate(entries[:MOST_SINCE]):
+        if kept is not None and entry.id <= kept.last_entry:
+            break
+        if found == _text_to_write(kept, entries[number:]):
+            return entry.id
+    return None
 
 
 def _not_repeated(

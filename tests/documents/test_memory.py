@@ -7,11 +7,11 @@ from shutil import copytree
 
 import pytest
 from django.conf import settings
-from django.db import DatabaseError, connection, transaction
+from django.db import DatabaseError, OperationalError, connection, transaction
 
 from core.actions import Action
 from core.decision import Denied
-from documents.memory import services
+from documents.memory import files, services
 from documents.memory.query import parse_query
 from documents.memory.quoting import global_memory_texts
 from documents.models import Artifact, Memory
@@ -556,6 +556,32 @@ class TestTheFile:
         text = read(committed, DEVELOPER).result["text"]
         assert ("obey" in text, "We use spaces." in text, new in text) == (False, True, True)
         assert found(committed, DEVELOPER, "obey") == []
+
+    @pytest.mark.parametrize("is_edited", [False, True])
+    def test_that_was_written_before_a_crash_is_no_change_of_a_person(
+        self, committed, monkeypatch, is_edited
+    ):
+        """The connection ended between the file and the commit; another entry came meanwhile."""
+        remember(committed, DEVELOPER, "we use tabs")
+        if is_edited:
+            self.edit(committed, lambda text: text + "\nWe use spaces from May on.\n")
+            read(committed, DEVELOPER)
+
+        def lost(*_, **__):
+            raise OperationalError("the connection is closed")
+
+        with monkeypatch.context() as patched:
+            patched.setattr(files, "_keep", lost)
+            remember(committed, DEVELOPER, "noted")
+        caller = committed.caller(DEVELOPER)
+        owner = services.owner_of("agent", caller.agent, caller.policy)
+        with transaction.atomic():  # a call that looked at the file before the crash
+            services.insert_row(owner, "and noted again", NOW, author_id=owner.agent_id)
+        files.write_memory_file(owner)
+        assert Memory.objects.filter(person="MEMORY.md").count() == is_edited
+        lying = self.file(committed).read_text()
+        assert [lying.count(t) for t in ("we use tabs", "and noted again")] == [1, 1]
+        assert lying.count("noted") == 2
 
     def test_without_a_change_makes_no_entry(self, committed):
         for number in range(3):
