@@ -24,14 +24,12 @@ from toolbox.denial_limits import may_record
 from toolbox.faults import fault_of
 from toolbox.gate import run
 from toolbox.registry import REGISTRY
-from toolbox.space import STORAGE_FULL, is_disk_full
 from toolbox.usable_steps import with_usable_step
 from toolbox.wake import wake
 
 log = structlog.get_logger(__name__)
 
 REPLAYED = "Idempotency-Replayed"
-Work = Callable[[Caller], Mapping[str, Any]]
 
 
 def call(
@@ -73,7 +71,7 @@ def act(
     name: str,
     params: Mapping[str, Any],
     *,
-    work: Work,
+    work: Callable[[Caller], Mapping[str, Any]],
     now: datetime,
     idempotency_key: str | None,
     is_final: Callable[[Answer], bool] = lambda _: True,
@@ -84,7 +82,6 @@ def act(
     that is not final leaves the key free.
     """
     caller = caller.calling(name, params)
-    work = partial(_with_room, work)
     try:
         if caller.pause is not None:  # before anything else, a kept answer too
             return answer_refused_call(caller, Denied(caller.pause.refusal), now=now)
@@ -106,20 +103,10 @@ def act(
         return answer_denial(fault_of(problem), tool=caller.tool, mode=caller.session.mode)
 
 
-def _with_room(work: Work, caller: Caller) -> Mapping[str, Any]:
-    """Do the work. Raises Denied STORAGE_FULL where the system has no room for a file of it."""
-    try:
-        return work(caller)
-    except OSError as problem:
-        if is_disk_full(problem):
-            raise Denied(STORAGE_FULL) from problem
-        raise
-
-
 def _answer_once(
     caller: Caller,
     params: Mapping[str, Any],
-    work: Work,
+    work: Callable[[Caller], Mapping[str, Any]],
     now: datetime,
     key: str,
     is_final: Callable[[Answer], bool],
@@ -149,7 +136,7 @@ def _answer_once(
 def _answer_outside(
     caller: Caller,
     params: Mapping[str, Any],
-    work: Work,
+    work: Callable[[Caller], Mapping[str, Any]],
     now: datetime,
     key: str | None,
 ) -> Answer:

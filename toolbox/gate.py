@@ -16,21 +16,29 @@ from toolbox import quotas
 from toolbox.caller import Caller
 from toolbox.registry import REGISTRY, Tool
 from toolbox.rules import can_use
-from toolbox.space import require_space
+from toolbox.space import STORAGE_FULL, is_disk_full, require_space
 
 FORGED_SENDER = ("from", "from_agent", "from_")
 MOST_PROBLEMS = 20  # named in one answer
 
 
 def run(caller: Caller, name: str, params: Mapping[str, Any], *, now: datetime) -> dict[str, Any]:
-    """Pass the execution gate, check the parameters, let the tool act. Raises Denied."""
+    """Pass the execution gate, check the parameters, let the tool act.
+
+    Raises Denied, STORAGE_FULL too where the system has no room for a file of it.
+    """
     tool, _ = admit(caller, name)
     require_size(caller.args_size, tool.largest_body, what=f"a body of {name}")
     if tool.stores:
         require_space()
         agent = caller.agent.id
         quotas.charge(agent=agent, policy=caller.policy, size=caller.args_size, now=now)
-    result = tool.function(caller, validate(tool, params), now)
+    try:
+        result = tool.function(caller, validate(tool, params), now)
+    except OSError as problem:
+        if is_disk_full(problem):
+            raise Denied(STORAGE_FULL) from problem
+        raise
     return {"ok": True, "tool_name": name, "result": result}
 
 
