@@ -4,7 +4,7 @@ import asyncio
 import os
 from collections.abc import AsyncIterator, Hashable, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass, field, replace
 from types import ModuleType
 from typing import Any
@@ -143,31 +143,38 @@ class Site:
         if scope["type"] == "http":
             scope = self.proxies.resolve(scope)
             path = scope["path"]
-            TURN.set(ANY_TIME)  # a pipelined request begins in the context of the one before it
-            refusal = refusal_of(scope)
-            if refusal is not None:
-                await self.agents.send(refusal, send)
-                return
-            face = self.faces.get((scope["method"], path)) or self.faces.get(("*", path))
-            if face is not None:
-                await self.ask_face(face, scope, receive, send)
-            elif bridge := self.bridge_apart(scope):
-                await bridge(scope, receive, send)
-            elif is_waitable(scope["method"], path):
-                TURN.set(self.turn_of_agent(scope))
-                await WaitableCall(self.agents)(scope, receive, send)
-            elif errors.is_for_machine(path) and not is_a_browser(scope):
-                TURN.set(self.turn_of_agent(scope))
-                await self.agents(scope, receive, send)
-            elif owner := owner_of_browser(scope):
-                TURN.set(self.turn_of_person(owner))
-                await self.people(scope, receive, send)
-            else:
-                await self.strangers(scope, receive, send)
+            try:
+                TURN.set(ANY_TIME)  # a pipelined request begins in the context of the one before it
+                if (refusal := refusal_of(scope)) is not None:
+                    await self.agents.send(refusal, send)
+                    return
+                face = self.faces.get((scope["method"], path)) or self.faces.get(("*", path))
+                if face is not None:
+                    await self.ask_face(face, scope, receive, send)
+                elif bridge := self.bridge_apart(scope):
+                    await bridge(scope, receive, send)
+                elif is_waitable(scope["method"], path):
+                    TURN.set(self.turn_of_agent(scope))
+                    await WaitableCall(self.agents)(scope, receive, send)
+                elif errors.is_for_machine(path) and not is_a_browser(scope):
+                    TURN.set(self.turn_of_agent(scope))
+                    await self.agents(scope, receive, send)
+                elif owner := owner_of_browser(scope):
+                    TURN.set(self.turn_of_person(owner))
+                    await self.people(scope, receive, send)
+                else:
+                    await self.strangers(scope, receive, send)
+            except asyncio.CancelledError:  # this process ends, and a thread may work on
+                await self.break_off(path, send)
         elif scope["type"] == "lifespan":
             await self.live(receive, send)
         else:
             await send({"type": "websocket.close", "code": 1000})
+
+    async def break_off(self, path: str, send: Send) -> None:
+        """Answer a request whose end this process will not see: it may be carried out or not."""
+        with suppress(RuntimeError):  # an answer that has begun has no other end
+            await self.agents.send(errors.broken(path), send)
 
     def bridge_apart(self, scope: Scope) -> Bridge | None:
         """The way to what has threads of its own: health, and what strangers read of the API.

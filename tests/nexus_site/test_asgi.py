@@ -19,7 +19,7 @@ from nexus_site.serving import body_limits, health
 from nexus_site.serving.handlers import ApiHandler, PeopleHandler
 from tests.loops import run as run_loop
 from toolbox.faces.rest import formats
-from toolbox.faces.threads import TURN, in_turn
+from toolbox.faces.threads import THREADS, TURN, in_turn
 
 
 @pytest.fixture
@@ -85,6 +85,41 @@ async def call(site, key, path):
         pass
 
     await site(asked, receive, send)
+
+
+class TestAnEndInTheMiddle:
+    @pytest.mark.parametrize(
+        ("path", "says"),
+        [("/api/v1/me", b"Idempotency-Key"), ("/mcp", b"Idempotency-Key"), ("/admin/", b"NEXUS")],
+    )
+    def test_of_the_process_is_told_in_the_shape_of_every_error(self, path, says):
+        """The server cancels what has not ended in its grace."""
+        sent, works = [], Event()
+
+        async def receive():
+            return BODY
+
+        async def send(message):
+            sent.append(message)
+
+        async def end():
+            with ThreadPoolExecutor(1) as threads:
+                site = asgi.Site(threads, people_threads=threads, strangers_threads=threads)
+                for pool in (threads, THREADS):
+                    for _ in range(pool._max_workers):
+                        pool.submit(works.wait)
+                asked = asyncio.create_task(site(request(path, "POST"), receive, send))
+                try:
+                    await asyncio.sleep(0.1)
+                    asked.cancel()
+                    await asked
+                finally:
+                    works.set()
+
+        run_loop(end())
+        start, answer = sent
+        assert start["status"] == 500
+        assert says in answer["body"]
 
 
 class TestRouting:
