@@ -7,8 +7,9 @@ import shutil
 import subprocess
 import tempfile
 import threading
+import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
@@ -24,6 +25,13 @@ from workspace.git.running import GitFailed, run_git, started
 HOOK = Path(__file__).with_name("pre_receive.sh")
 MOST_PATH = 4200
 """Bytes of a line that names a file of at most 4,095 bytes, as Linux takes it, and its size."""
+
+CREATING, QUARANTINE = ".repository-", ".quarantine-"
+"""Folders of commands under way: a repository, and objects that may be refused."""
+
+REF_LOCKS = "refs/**/*.lock"
+LEFT = 5 * running.SECONDS
+"""Seconds after which a lock is of no command that still works."""
 
 NEWEST_KNOWN_TO_LACK = (2, 37)
 """`git merge-tree --write-tree` came after it."""
@@ -90,7 +98,27 @@ class BareRepository:
         self, words: Sequence[str], stdin: bytes, environment: Mapping[str, str] | None
     ) -> subprocess.CompletedProcess[bytes]:
         everything = {**self._objects, **(environment or {})}
-        return run_git([f"--git-dir={self.folder}", *words], stdin, everything)
+        words = [f"--git-dir={self.folder}", *words]
+        done = run_git(words, stdin, everything)
+        if done.returncode != 0 and self._remove_left_locks():
+            return run_git(words, stdin, everything)
+        return done
+
+    def _remove_left_locks(self) -> bool:
+        """Remove the locks of commands that were killed; whether there were any.
+
+        Git waits for no lock and removes none but its own: the ref could never be moved again.
+        """
+        before = time.time() - LEFT
+        folders = [self.folder, *self.others]
+        found = [lock for each in folders for lock in (*each.glob("*.lock"), *each.glob(REF_LOCKS))]
+        removed = 0
+        for lock in found:
+            with suppress(FileNotFoundError):  # its command ended, and removed it
+                if lock.stat().st_mtime < before:
+                    lock.unlink()
+                    removed += 1
+        return removed > 0
 
     @property
     def _objects(self) -> dict[str, str]:
@@ -105,7 +133,7 @@ class BareRepository:
     @contextmanager
     def quarantined(self) -> Iterator[BareRepository]:
         """The same repository, whose new objects are thrown away at the end."""
-        with tempfile.TemporaryDirectory(prefix=".quarantine-", dir=self.folder) as objects:
+        with tempfile.TemporaryDirectory(prefix=QUARANTINE, dir=self.folder) as objects:
             yield replace(self, quarantine=Path(objects))
 
     def commit_at(self, ref: str) -> str:
@@ -242,7 +270,7 @@ def require_merging() -> None:
 def create_bare(folder: Path, main: str) -> BareRepository:
     """Create an empty bare repository, whole or not at all; others may read its objects only."""
     folder.parent.mkdir(parents=True, exist_ok=True)
-    made = Path(tempfile.mkdtemp(prefix=".repository-", dir=folder.parent))
+    made = Path(tempfile.mkdtemp(prefix=CREATING, dir=folder.parent))
     words = ["--bare", "--quiet", "--template=", "--shared=0644", f"--initial-branch={main}"]
     BareRepository(made).run("init", *words)
     install(BareRepository(made))

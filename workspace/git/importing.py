@@ -21,7 +21,14 @@ from django.conf import settings
 from core.decision import Code, refuse
 from orgchart.models import Organisation
 from orgchart.organisation_settings import merged, quota_of
-from workspace.git.bare_repository import BareRepository, Signature, create_bare, install
+from workspace.git.bare_repository import (
+    CREATING,
+    QUARANTINE,
+    BareRepository,
+    Signature,
+    create_bare,
+    install,
+)
 from workspace.git.foreign_repository import environment_for, other_side, turn
 from workspace.git.running import GitFailed, run_git
 from workspace.homes import usage_of
@@ -29,6 +36,7 @@ from workspace.tree import repository_folder
 
 MAIN = "main"
 PREFIX, CLONING = "import-", ".import-"
+LEFT_OVER = (f"{PREFIX}*.git", f"{CLONING}*", f"{CREATING}*", f"*.git/{QUARANTINE}*")
 IMPORT_SECONDS = 300
 KEPT = 86_400
 """Seconds after which a folder that no row took is deleted."""
@@ -97,10 +105,13 @@ def take(place: Path, commit: str) -> None:
 
 
 def remove_old(place: Path) -> None:
-    """Delete prepared repositories next to this place that were not taken for a day."""
-    for found in (*place.parent.glob(f"{PREFIX}*.git"), *place.parent.glob(f"{CLONING}*")):
-        if found.stat().st_mtime < time.time() - KEPT:
-            shutil.rmtree(found, ignore_errors=True)
+    """Delete what was not taken for a day next to this place: prepared repositories, and what a
+    process that was killed has left.
+    """
+    for each in LEFT_OVER:
+        for found in place.parent.glob(each):
+            if found.stat().st_mtime < time.time() - KEPT:
+                shutil.rmtree(found, ignore_errors=True)
 
 
 def _create(folder: Path, now: datetime) -> tuple[str, str]:

@@ -1,7 +1,9 @@
 """A branch that cannot be written into a work tree, or is broken off: no file is left half."""
 
 import errno
+import os
 import subprocess
+import time
 from dataclasses import dataclass, replace
 
 import pytest
@@ -10,6 +12,7 @@ from documents import tree
 from tests.contracts import world
 from tests.workspace.git.world import BRANCH, Hands, needs_walls
 from workspace.git import bare_repository, branches, worktree
+from workspace.git.repositories import bare_of
 
 pytestmark = needs_walls
 LARGE, SMALL = "src/search/large.txt", "src/search/small.txt"
@@ -197,3 +200,40 @@ class TestADiskWithoutRoom:
             refused = hands.call("backend_worker", tool, **params)
         assert (refused.status, refused.code) == (507, "STORAGE_FULL")
         assert hands.call("backend_worker", tool, **params).status == 200
+
+
+class TestALockOfAKilledCommand:
+    """Git would refuse the ref for ever: it removes no lock but its own."""
+
+    def lock(self, folder, name, *, age):
+        file = folder / f"{name}.lock"
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.touch()
+        os.utime(file, (time.time() - age,) * 2)
+        return file
+
+    def test_on_a_draft_is_removed(self, hands):
+        contract = hands.hire()
+        hands.write("src/search/index.py")
+        assert hands.branch().status == 200
+        lock = self.lock(hands.drafts, f"refs/drafts/{contract}", age=3600)
+        assert hands.commit().status == 200
+        assert not lock.exists()
+
+    def test_on_a_branch_is_removed(self, hands):
+        hands.hire()
+        hands.write("src/search/index.py")
+        assert hands.commit().status == 200
+        bare = bare_of(hands.company.organisation).folder
+        lock = self.lock(bare, f"refs/heads/{BRANCH}", age=3600)
+        assert hands.push().status == 200
+        assert not lock.exists()
+
+    def test_is_left_to_a_command_that_may_still_work(self, hands):
+        contract = hands.hire()
+        hands.write("src/search/index.py")
+        assert hands.branch().status == 200
+        lock = self.lock(hands.drafts, f"refs/drafts/{contract}", age=60)
+        assert hands.commit().status == 500
+        lock.unlink()
+        assert hands.commit().status == 200

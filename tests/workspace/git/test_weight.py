@@ -88,6 +88,18 @@ class TestGarbage:
         assert collect_garbage(now=timezone.now() + 2 * KEPT) == 1
         assert has(hands, left)
 
+    def test_is_what_a_killed_process_left(self, hands, left):
+        """Else each kill in the middle of a commit would cost its bytes for ever."""
+        halves = [hands.drafts / ".quarantine-a", hands.drafts.parent / ".repository-b"]
+        new = hands.drafts / ".quarantine-new"
+        for folder in (*halves, new):
+            folder.mkdir()
+            (folder / "half").write_text("x")
+        for folder in halves:
+            os.utime(folder, (0, 0))
+        collect_garbage(now=timezone.now())
+        assert [folder.exists() for folder in (*halves, new)] == [False, False, True]
+
     def test_leaves_agents_able_to_read(self, hands, left):
         assert hands.branch(name="feat/next").status == 200
         hands.write(FILE, "z = 3\n")
