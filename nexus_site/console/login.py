@@ -5,6 +5,7 @@ from typing import Any
 from django import forms
 from django.contrib.auth import authenticate
 from django.http import HttpRequest
+from django.utils import timezone
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 from django_otp import devices_for_user, match_token
@@ -13,6 +14,7 @@ from unfold.widgets import UnfoldAdminTextInputWidget
 
 from nexus_site.console import signing_in
 from orgchart.people import passwords
+from orgchart.people.authenticators import bound_wait
 
 
 class LoginForm(AuthenticationForm):
@@ -34,6 +36,7 @@ class LoginForm(AuthenticationForm):
             cleaned: dict[str, Any] = super().clean()
         user = self.get_user()
         if user is not None and any(devices_for_user(user)):
+            bound_wait(user, now=timezone.now())
             user.otp_device = match_token(user, cleaned.get("otp_token") or "")
             if user.otp_device is None:
                 signing_in.report_wrong_code(self.request, user)

@@ -2,12 +2,23 @@
 
 from __future__ import annotations
 
+from datetime import datetime
+
 from django.contrib.auth import SESSION_KEY
 from django.contrib.auth.models import User
 from django.contrib.sessions.models import Session
 from django_otp.plugins.otp_totp.models import TOTPDevice
 
 from core.database import needs_transaction
+
+
+def bound_wait(user: User, *, now: datetime) -> None:
+    """Let a wrong code that is said to come from the future be one of now.
+
+    Its machine's clock was set back since, or runs ahead: until then every code would be refused.
+    """
+    waits = TOTPDevice.objects.filter(user=user, throttling_failure_timestamp__gt=now)
+    waits.update(throttling_failure_timestamp=now)
 
 
 @needs_transaction

@@ -96,6 +96,16 @@ class TestSignIn:
         client.logout()
         assert sign_in(client, otp_token=code).status_code == 200
 
+    def test_waits_after_a_wrong_code_for_seconds_whatever_the_clock_said(self, client, device):
+        """The clock was set back since, or the code was wrong at a machine that runs ahead."""
+        ahead = timezone.now() + timedelta(days=400)
+        TOTPDevice.objects.update(throttling_failure_timestamp=ahead, throttling_failure_count=1)
+        assert sign_in(client, otp_token=code_of(device)).status_code == 200
+        waits = TOTPDevice.objects.get().throttling_failure_timestamp
+        assert waits <= timezone.now()
+        TOTPDevice.objects.update(throttling_failure_timestamp=waits - timedelta(seconds=2))
+        assert sign_in(client, otp_token=code_of(device)).status_code == 302
+
     def test_ignores_a_device_that_was_never_confirmed(self, client, device):
         TOTPDevice.objects.update(confirmed=False)
         assert sign_in(client).status_code == 302
