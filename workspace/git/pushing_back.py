@@ -49,7 +49,8 @@ def push_back(
     """Push the main branch to the repository's source, forward only; the commit that it has then.
 
     No transaction is open meanwhile (Spec: hands 30). Where the process ends in between, the next
-    push finds the commit there already, and records it.
+    push finds the commit there already, and records it. A person pushes again what was pushed
+    before: the source may have been set back since, by a backup of its own.
     Raises Denied NOT_YOURS for a person without the right, INVALID_PARAMS without a reason,
     INVALID_TRANSITION for a repository that was not imported or whose source moved on,
     DRIVER_UNAVAILABLE where its folder is gone.
@@ -67,7 +68,7 @@ def push_back(
                 "name the other repository with `org set ORG repository=…` before agents work",
                 rule="the main branch is pushed back (spec: hands 22)",
             )
-        if main.commit == repository.pushed_back:
+        if main.commit == repository.pushed_back and isinstance(caller, System):
             return main.commit
         _record(repository, Action.REPOSITORY_PUSH_STARTED, main.commit, caller, reason, now)
     _push(repository, main.commit, seconds)

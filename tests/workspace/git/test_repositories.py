@@ -562,6 +562,19 @@ class TestPushBack:
         assert self.at(other) == done == hands.tip("trunk")
         assert Event.objects.filter(action="repository.pushed_back").count() == 1
 
+    def test_is_done_again_where_the_other_repository_was_set_back(self, hands, other):
+        """It was restored from a backup: the page said that the commit was there."""
+        set_repository(other)
+        before = self.at(other)
+        self.merged(hands)
+        for _ in range(2):
+            done = push_back(
+                repository_id=Repository.objects.get().id, reason="release", now=timezone.now(),
+                caller=hands.company.person("Board"),
+            )  # fmt: skip
+            assert self.at(other) == done != before
+            run_git("--git-dir", str(other), "update-ref", "refs/heads/trunk", before)
+
     def test_follows_every_merge_where_the_setting_says_so(self, hands, other):
         set_repository(other)
         call_command("org", "set", "nexus", "repository_push=after_merge")
