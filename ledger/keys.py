@@ -154,7 +154,8 @@ def folder() -> Path:
 def place(path: Path, content: bytes, *, replace: bool) -> None:
     """Put a whole file in place at once, mode 0600; without `replace` never over another.
 
-    Its owner is the folder's, so that the service can read what a command of root's placed.
+    It is on the disk then, its name too: what is recorded after it relies on it. Its owner is the
+    folder's, so that the service can read what a command of root's placed.
     """
     owner = path.parent.stat()
     fresh = path.with_name(f".{path.name}.{token_hex(8)}")
@@ -174,6 +175,16 @@ def place(path: Path, content: bytes, *, replace: bool) -> None:
         pass
     finally:
         fresh.unlink(missing_ok=True)
+    keep_names(path.parent)
+
+
+def keep_names(folder: Path) -> None:
+    """Bring the names in a folder to the disk, where a machine that ends would lose new ones."""
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
 
 
 def _lines(path: Path) -> list[str]:

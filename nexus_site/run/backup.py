@@ -26,7 +26,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from core.database import fetch_row
 from ledger.chain_end import last_seal
-from ledger.keys import place
+from ledger.keys import keep_names, place
 from nexus_site.run import roles
 from nexus_site.run.archives import is_empty, pack, unpacked
 from nexus_site.run.postgres import Cluster, all_binaries, locked
@@ -116,12 +116,12 @@ def _new_folder(folder: Path) -> Iterator[tuple[Path, IO[str]]]:
             raise _written_by_another(part) from None
         try:
             yield part, manifest
-            _keep_entries(part)
+            keep_names(part)
             part.rename(folder)
         except BaseException:
             shutil.rmtree(part, ignore_errors=True)
             raise
-        _keep_entries(folder.parent)
+        keep_names(folder.parent)
 
 
 @contextmanager
@@ -145,15 +145,6 @@ def _written_by_another(part: Path) -> CannotCopy:
         f"another backup writes {part}: wait until it ends, or name another folder. "
         "Give each installation a folder of its own for its backups"
     )
-
-
-def _keep_entries(folder: Path) -> None:
-    """Bring the names in a folder to the disk."""
-    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
 
 
 def restore(folder: Path, *, keys: Path | None) -> Manifest:

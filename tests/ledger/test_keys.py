@@ -31,6 +31,15 @@ class TestMakeKey:
         assert stat.S_IMODE(ledger_dir.stat().st_mode) == 0o700
         assert not list(ledger_dir.glob(".*")), "no half-written file stays"
 
+    def test_brings_the_key_and_its_name_to_the_disk(self, ledger_dir, monkeypatch):
+        """A machine that ends must not have seals of a key that is gone."""
+        kept = []
+        monkeypatch.setattr(keys.os, "fsync", lambda each: kept.append(os.fstat(each).st_ino))
+        keys.make_key()
+        files = [(ledger_dir / name).stat().st_ino for name in (keys.PRIVATE, keys.PUBLIC)]
+        folder = ledger_dir.stat().st_ino
+        assert kept == [files[0], folder, files[1], folder]
+
     def test_pins_its_public_key(self):
         made = keys.make_key()
         assert keys.trusted() == {made.key_id: made.public}

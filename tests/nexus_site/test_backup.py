@@ -350,7 +350,7 @@ class TestTwoInstallations:
 
 
 class TestAKilledBackup:
-    STEPS = ("_run", "pack", "digest_of", "asdict", "os.fsync", "_keep_entries", "Path.rename")
+    STEPS = ("_run", "pack", "digest_of", "asdict", "os.fsync", "keep_names", "Path.rename")
 
     @pytest.mark.parametrize("step", STEPS)
     def test_is_no_backup_and_gives_way_to_the_next(self, places, monkeypatch, step):
