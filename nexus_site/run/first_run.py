@@ -18,7 +18,7 @@ from django.db.migrations.executor import MigrationExecutor
 from core.actors import System
 from core.decision import Denied
 from core.permissions import PeopleGroup
-from ledger.keys import HEAD, known_head
+from ledger.keys import HEAD, keep_names, known_head
 from nexus_site.console.group_rights import are_granted
 from nexus_site.run import roles
 from nexus_site.run.versions import is_earlier, later_migrations
@@ -98,12 +98,13 @@ def load_missing_packs(*, packs: Path, now: datetime) -> list[str]:
 def create_missing_repositories(*, now: datetime) -> list[str]:
     """Create the git repository of each organisation that enables coding; their names.
 
-    An import or a missing git is no reason not to start: the tools of git say what is missing.
+    An import, a missing git or a full disk is no reason not to start: the tools of git say what is
+    missing.
     """
     try:
         return ensure_repositories(now=now)
-    except Denied as refusal:
-        log.warning("repository_not_created", problem=refusal.deny.message)
+    except (Denied, OSError) as problem:
+        log.warning("repository_not_created", problem=str(problem))
         return []
 
 
@@ -171,3 +172,4 @@ def write_keys(path: Path, keys: Mapping[str, str]) -> None:
         file.flush()
         os.fsync(file.fileno())
     fresh.replace(path)
+    keep_names(path.parent)

@@ -1,5 +1,6 @@
 """What the first run makes, and that no later run makes it again."""
 
+import errno
 import json
 import os
 import stat
@@ -19,6 +20,7 @@ from nexus_site.run import first_run
 from orgchart.keys import digest_of
 from orgchart.models import Agent, ApiKey, Organisation
 from tests.rows import do_once
+from workspace.git import importing
 
 PACKS = settings.BASE_DIR / "packs"
 NOW = timezone.now()
@@ -48,6 +50,21 @@ class TestLoadMissingPacks:
         Organisation.objects.filter(slug="nexus").update(name="Edited")
         assert first_run.load_missing_packs(packs=PACKS, now=NOW) == []
         assert Organisation.objects.get(slug="nexus").name == "Edited"
+
+
+class TestMissingRepositories:
+    def test_are_no_reason_not_to_start_where_their_disk_is_full(
+        self, founded, monkeypatch, tmp_path, settings
+    ):
+        settings.WORKSPACE_ROOT = tmp_path / "company"
+
+        def full(*_, **__):
+            raise OSError(errno.EROFS, "Read-only file system")
+
+        with monkeypatch.context() as patched:
+            patched.setattr(importing.Path, "mkdir", full)
+            assert first_run.create_missing_repositories(now=NOW) == []
+        assert first_run.create_missing_repositories(now=NOW)
 
 
 class TestMigrate:
