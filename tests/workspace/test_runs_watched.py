@@ -8,8 +8,10 @@ from pathlib import Path
 import pytest
 from django.contrib.auth import get_user_model
 from django.contrib.auth.models import Group
+from django.db import OperationalError, connection
 from django.test import Client
 from django.utils import timezone
+from psycopg.errors import AdminShutdown
 
 from core.actors import System
 from core.decision import Code, Denied
@@ -44,6 +46,10 @@ pytestmark = pytest.mark.skipif(
 )
 MARK = "86398.1717"
 """Seconds that a daemon of these tests sleeps, by which it is found."""
+OTHERS_END = """
+SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity
+WHERE datname = current_database() AND pid <> pg_backend_pid()
+"""
 LONG = f"""import subprocess, time
 
 
@@ -129,6 +135,41 @@ class TestALongRun:
             sum(len(each["output"]) for each in pieces[:number]) for number in range(len(pieces))
         ]
         assert {piece["run"] for piece in pieces} == {result["run_id"]}
+
+    def test_goes_on_when_the_database_ends_its_connections(self, backend, write):
+        """A failover: the run was ended, its result lost, and its place taken for minutes."""
+        write("tests/test_talks.py", TALKS)
+
+        def fail_over():
+            wait_until(lambda: printed(backend))
+            with connection.cursor() as cursor:
+                cursor.execute(OTHERS_END)
+
+        with meanwhile(fail_over):
+            result = call(backend, "run_test", paths=["tests/"])["result"]
+        assert result["exit_code"] == 0, result["output"]
+        assert "30 passed" in result["output"]
+        row = Run.objects.get()
+        assert (row.exit_status, row.output_sha256) == (0, result["output_sha256"])
+        assert Event.objects.filter(action="run.ended").count() == 1
+
+    @pytest.mark.parametrize("is_saved", [False, True])
+    def test_has_one_end_where_its_connection_ended(self, backend, monkeypatch, is_saved):
+        """No one can say whether the commit was done that had no answer."""
+        run, save = RecordedRun(begun(backend), backend), RecordedRun._save
+        tried = []
+
+        def lost_once(self, *given, **named):
+            tried.append(given)
+            if is_saved or len(tried) > 1:
+                save(self, *given, **named)
+            if len(tried) == 1:
+                raise OperationalError from AdminShutdown()
+
+        monkeypatch.setattr(RecordedRun, "_save", lost_once)
+        run.end(0)
+        assert Run.objects.get().exit_status == 0
+        assert Event.objects.filter(action="run.ended").count() == 1
 
     def test_is_seen_on_the_stream_of_its_own_agent_only(self, nexus, backend, write):
         write("tests/test_talks.py", TALKS)

@@ -6,10 +6,12 @@ import hashlib
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from datetime import datetime
+from functools import partial
 
 from django.db import transaction
 
 from core.actions import Action
+from core.database import retry_broken
 from core.decision import Denied
 from documents.tree import Unsafe
 from ledger.services import record
@@ -48,8 +50,9 @@ class RecordedRun:
         """
         if not self._has_ended:
             self._has_ended = True
-            self._watcher.end()
-            self._save(status, timed_out=timed_out)
+            retry_broken(self._watcher.end, is_repeatable=True)
+            retry_broken(partial(self._save, status, timed_out=timed_out), is_repeatable=True)
+            self._write_log()
         return self.row.stopped_for
 
     def require_not_stopped(self) -> None:
@@ -67,13 +70,16 @@ class RecordedRun:
         }
 
     def _save(self, status: int | None, *, timed_out: bool) -> None:
+        """Record the end, once: a second time where the connection ended finds it recorded."""
         output = bytes(self._watcher.output)
         now = self._caller.clock.now()
         row = self.row
         row.output_sha256 = hashlib.sha256(output).hexdigest()
         with transaction.atomic():
             kept = Run.objects.select_for_update().filter(id=row.id)
-            by_person = kept.values_list("stopped_for", flat=True).first()
+            by_person, ended_at = kept.values_list("stopped_for", "ended_at").first() or ("", None)
+            if ended_at is not None:
+                return
             row.stopped_for = by_person or self._watcher.reason
             kept.update(
                 ended_at=now,
@@ -95,8 +101,10 @@ class RecordedRun:
                     "output_sha256": row.output_sha256,
                 },
             )
+
+    def _write_log(self) -> None:
         try:
-            own_tree(self._caller, LOGS).write(self._log_name, output)
+            own_tree(self._caller, LOGS).write(self._log_name, bytes(self._watcher.output))
         except (OSError, Unsafe):
             pass  # the row holds the log; a full disk must not hide how the run ended
 

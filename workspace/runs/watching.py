@@ -5,10 +5,11 @@ from __future__ import annotations
 import time
 from codecs import getincrementaldecoder
 
-from django.db import transaction
+from django.db import DatabaseError, connection, transaction
 
 from core.actions import Action
 from core.actors import System
+from core.database import is_lost
 from core.decision import Allow, Deny
 from ledger.services import record
 from orgchart.policy.vocabulary import ToolMode
@@ -44,9 +45,7 @@ class RunWatcher:
         self.text += self._decoder.decode(piece).replace("\x00", "\ufffd")
         if time.monotonic() >= self._next:
             self._next = time.monotonic() + LOOK_EVERY
-            self._keep()
-            self._stream()
-            self.reason = self._why_to_stop()
+            self._look()
         return not self.reason
 
     def end(self) -> None:
@@ -55,10 +54,25 @@ class RunWatcher:
         while self._sent and self._stream():
             pass
 
+    def _look(self) -> None:
+        """Keep and stream what came, and ask why to stop; next time where the connection ended.
+
+        A database that starts again ends no run: its end is recorded when it is there.
+        """
+        try:
+            self._keep()
+            self._stream()
+            self.reason = self._why_to_stop()
+        except DatabaseError as problem:
+            if not is_lost(problem):
+                raise
+            connection.close()
+
     def _keep(self) -> None:
-        if len(self.text) > self._kept:
-            self._kept = len(self.text)
+        size = len(self.text)
+        if size > self._kept:
             Run.objects.filter(id=self._row.id).update(output=self.text)
+            self._kept = size
 
     def _stream(self) -> bool:
         """Send the next piece of output to the agent's event stream; whether there was one.
