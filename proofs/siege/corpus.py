@@ -52,8 +52,9 @@ def _strangers() -> Iterator[Attack]:
 def _hosts_and_schemes(key: str) -> Iterator[Attack]:
     bearer = f"Authorization: Bearer {key}"
     for host in ("evil.example", "127.0.0.1.evil.example", "nexus", "[::2]", "127.0.0.2", "a b"):
-        sent = request("GET", "/api/v1/me", bearer, host=host)
-        yield from attacks("foreign hosts", {400, 421}, sent)
+        for path in ("/api/v1/me", "/api/schema/", "/api/docs/", "/admin/login/"):
+            sent = request("GET", path, bearer, host=host)
+            yield from attacks("foreign hosts", {400, 421}, sent)
     for origin in ("https://evil.example", "null", "http://127.0.0.1.evil.example", "file://"):
         sent = request("GET", "/api/v1/me", bearer, f"Origin: {origin}")
         yield from attacks("foreign pages", {403}, sent)
