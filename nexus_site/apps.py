@@ -12,16 +12,18 @@ class SiteConfig(AppConfig):
     verbose_name = "Site"
 
     def ready(self) -> None:
-        """Give groups their rights after every migration; record how people sign in."""
+        """Give groups their rights after every migration; record and check how people sign in."""
         from axes.signals import user_locked_out
         from django.contrib.auth.signals import user_logged_in, user_login_failed
 
+        from governance.interventions.confirmation_codes import proves_password
         from nexus_site.company import agent_page  # noqa: F401  joins the page of an agent
         from nexus_site.console import signing_in
         from nexus_site.console.group_rights import grant
         from nexus_site.console.theme import lighten_lists
         from nexus_site.languages.names import translate_names
 
+        proves_password.join(signing_in.proves_password)
         translate_names()
         lighten_lists()
         post_migrate.connect(grant, dispatch_uid="nexus_site.console.group_rights")

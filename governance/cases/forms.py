@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from typing import Any
 
 from django import forms
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 from unfold.widgets import (
+    UnfoldAdminPasswordWidget,
     UnfoldAdminSelectWidget,
     UnfoldAdminTextareaWidget,
     UnfoldAdminTextInputWidget,
@@ -132,6 +134,28 @@ class OpenForm(forms.Form):
         label=_("Title"), max_length=MAX_SUBJECT, widget=UnfoldAdminTextInputWidget()
     )
     request = forms.CharField(label=_("Request"), max_length=20_000, widget=_area(8))
+
+
+class BeginForm(forms.Form):
+    """The present password of who begins to enrol: an open session alone is not enough."""
+
+    password = forms.CharField(
+        label=_("Your password"),
+        strip=False,
+        widget=UnfoldAdminPasswordWidget(attrs={"autocomplete": "current-password"}),
+    )
+
+    def __init__(self, *args: Any, proves: Callable[[str], bool], **kwargs: Any) -> None:
+        """With what checks the password."""
+        super().__init__(*args, **kwargs)
+        self.proves = proves
+
+    def clean_password(self) -> str:
+        """The password of who is signed in. Spec: people 53."""
+        password = str(self.cleaned_data["password"])
+        if not self.proves(password):
+            raise forms.ValidationError(gettext("This is not your password."))
+        return password
 
 
 class EnrolForm(forms.Form):

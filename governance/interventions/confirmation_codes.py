@@ -12,12 +12,14 @@ from typing import Any
 from django.contrib.auth import get_user_model
 from django.core import signing
 from django.db import transaction
+from django.http import HttpRequest
 from django_otp.oath import TOTP
 from django_otp.plugins.otp_totp.models import TOTPDevice
 
 from core.actions import Action
 from core.actors import Person
 from core.decision import Code, Denied, refuse
+from core.hooks import Hook
 from core.language import gettext_noop
 from core.wording import Wording
 from governance.interventions.models import CodeAttempt
@@ -35,6 +37,10 @@ STEPS_OF_DRIFT = 1
 """Steps of 30 seconds that a person's clock may be early or late."""
 SALT = "nexus.confirmation"
 RULE = "constitution: an override needs a confirmation code"
+proves_password = Hook[[HttpRequest, str], bool](
+    "whether this is the present password of who is signed in; guessing it locks out"
+)
+"""Asked before an authenticator is begun."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -19,7 +19,7 @@ from core.actions import Action
 from core.actors import Person
 from core.events import Event
 from core.people import signed_in
-from governance.cases.forms import EnrolForm
+from governance.cases.forms import BeginForm, EnrolForm
 from governance.interventions import confirmation_codes
 from ledger.services import record_alone
 
@@ -28,31 +28,39 @@ BEGUN_HERE = "authenticator_begun_here"
 
 
 def codes_page(request: HttpRequest) -> HttpResponse:
-    """Begin, show the QR code, and confirm the first code. Reading the page changes nothing."""
+    """Begin, show the QR code, and confirm the first code. Reading the page changes nothing.
+
+    Who found an open session does not begin: the person would be asked for the finder's codes.
+    """
     username, now = request.user.get_username(), timezone.now()
     enrolled = confirmation_codes.has_authenticator(username)
+    begins = request.method == "POST" and not enrolled and "code" not in request.POST
+    begin = BeginForm(
+        request.POST if begins else None,
+        proves=lambda password: any(confirmation_codes.proves_password(request, password)),
+    )
     form = EnrolForm(request.POST if "code" in request.POST else None)
     begun = request.session.get(BEGUN_HERE)
     device = None if enrolled else confirmation_codes.pending_device(username, begun)
-    if request.method == "POST" and not enrolled:
-        if "code" not in request.POST:
-            request.session[BEGUN_HERE] = confirmation_codes.new_device(username).pk
+    if begins and begin.is_valid():
+        request.session[BEGUN_HERE] = confirmation_codes.new_device(username).pk
+        return HttpResponseRedirect(reverse("admin:confirmation_codes"))
+    if not enrolled and form.is_valid():
+        code = form.cleaned_data["code"]
+        if device and confirmation_codes.enrol(
+            username=username, device_id=device.pk, code=code, now=now
+        ):
+            login(request, next(devices_for_user(request.user)))
+            _record(signed_in(request).on(0), now)
+            messages.success(request, gettext("Your authenticator is enrolled."))
             return HttpResponseRedirect(reverse("admin:confirmation_codes"))
-        if form.is_valid():
-            code = form.cleaned_data["code"]
-            if device and confirmation_codes.enrol(
-                username=username, device_id=device.pk, code=code, now=now
-            ):
-                login(request, next(devices_for_user(request.user)))
-                _record(signed_in(request).on(0), now)
-                messages.success(request, gettext("Your authenticator is enrolled."))
-                return HttpResponseRedirect(reverse("admin:confirmation_codes"))
-            form.add_error(None, gettext("The code is wrong. Wait for the next one and enter it."))
+        form.add_error(None, gettext("The code is wrong. Wait for the next one and enter it."))
     context: dict[str, Any] = {
         **site.each_context(request),
         "title": gettext("Second factor"),
         "enrolled": enrolled,
         "form": form,
+        "begin": begin,
     }
     if device is not None:
         address = device.config_url

@@ -3,7 +3,6 @@
 from typing import Any
 
 from django import forms
-from django.contrib.auth import authenticate
 from django.http import HttpRequest
 from django.utils import timezone
 from django.utils.translation import gettext
@@ -63,11 +62,9 @@ class OwnPasswordForm(AdminOwnPasswordChangeForm):
             )
 
     def clean_old_password(self) -> str:
-        """The present password; who guesses it in an open session is locked out as at sign-in."""
+        """The present password."""
         password = str(self.cleaned_data["old_password"])
-        with signing_in.turn(self.request):
-            found = authenticate(self.request, username=self.user.get_username(), password=password)
-        if found != self.user:
+        if not signing_in.proves_password(self.request, password):
             raise forms.ValidationError(
                 self.error_messages["password_incorrect"], code="password_incorrect"
             )

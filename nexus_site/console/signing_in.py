@@ -12,6 +12,7 @@ from threading import BoundedSemaphore, Lock
 from typing import Any
 
 from axes.handlers.proxy import AxesProxyHandler
+from django.contrib.auth import authenticate
 from django.contrib.auth.signals import user_login_failed
 from django.core.exceptions import ValidationError
 from django.http import HttpRequest
@@ -51,6 +52,18 @@ def turn(request: HttpRequest) -> Iterator[None]:
         yield
     finally:
         CHECKS.release()
+
+
+def proves_password(request: HttpRequest, password: str) -> bool:
+    """Whether this is the present password of who is signed in.
+
+    Who guesses it in an open session is locked out as at sign-in. Raises ValidationError where no
+    turn comes. Spec: people 53.
+    """
+    user = request.user
+    with turn(request):
+        found = authenticate(request, username=user.get_username(), password=password)
+    return found == user
 
 
 class FailureLog:

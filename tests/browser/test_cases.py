@@ -14,7 +14,7 @@ from core.permissions import PeopleGroup
 from governance.models import Artifact, CodeAttempt, Intervention
 from ledger.models import Seal
 from ledger.sealer import seal_events
-from tests.browser.eyes import NAMES, make_people
+from tests.browser.eyes import NAMES, PASSWORD, make_people
 from tests.company import load_company
 from tests.governance.cases.world import Play, code_of
 from tests.ledger.world import wait_until_ended
@@ -88,6 +88,7 @@ def test_the_board_enrols_and_decides_the_paused_case(desk, play, complaints):
     expect(page.locator(".nx-steps .nx-failed")).to_have_text(["REVIEW"])
     expect(page.locator(".nx-steps .nx-now")).to_have_text(["VERDICT"])
     page.goto(f"{board.site}/admin/confirmation-codes/")
+    page.fill("input[name=password]", PASSWORD)
     page.get_by_role("button", name="Set it up").click()
     expect(page.get_by_alt_text("QR code of the authenticator")).to_be_visible()
     device = TOTPDevice.objects.get()

@@ -59,6 +59,10 @@ def code_of(device):
     return f"{totp(device.bin_key, step=device.step):06d}"
 
 
+def begin(client):
+    return client.post(CODES, {"password": PASSWORD})
+
+
 class TestAGivenPassword:
     def test_opens_no_page_before_it_is_changed(self, client, alice):
         give_password(alice.pk)
@@ -194,15 +198,28 @@ class TestARequiredSecondFactor:
         before = Client()
         for each in (before, client):
             sign_in(each)
-        before.post(CODES)
+        begin(before)
         device = TOTPDevice.objects.get()
         assert QR in before.get(CODES).content
         assert QR not in client.get(CODES).content
         client.post(CODES, {"code": code_of(device)})
         assert not TOTPDevice.objects.filter(confirmed=True).exists()
-        client.post(CODES)
+        begin(client)
         assert TOTPDevice.objects.get() != device
         assert QR not in before.get(CODES).content
+
+    def test_is_begun_by_nobody_who_found_an_open_session(self, client, alice):
+        """Its owner would be asked for the codes of who did."""
+        sign_in(client)
+        for sent in ({}, {"password": ""}, {"password": OWN}, {"password": f" {PASSWORD}"}):
+            assert QR not in client.post(CODES, sent, follow=True).content, sent
+        assert not TOTPDevice.objects.exists()
+        failed = Event.objects.filter(action="person.sign_in_failed", subject="human:alice")
+        assert failed.count() == 2
+        for _ in range(10):
+            client.post(CODES, {"password": OWN})
+        assert QR not in begin(client).content, "who guesses is locked out"
+        assert not TOTPDevice.objects.exists()
 
     def test_ends_a_session_that_was_opened_without_it(self, client, alice, settings):
         sign_in(client)

@@ -552,7 +552,12 @@ class TestPages:
     def test_enrol_show_a_preview_and_act_on_the_code(self, client, play):
         assert client.get("/admin/confirmation-codes/").status_code == 200
         assert not TOTPDevice.objects.exists()
-        assert "svg" in client.post("/admin/confirmation-codes/", follow=True).content.decode()
+        alice, sent = get_user_model().objects.get(username="alice"), {"password": "a word of hers"}
+        alice.set_password(sent["password"])
+        alice.save()
+        client.force_login(alice, backend="django.contrib.auth.backends.ModelBackend")
+        begun = client.post("/admin/confirmation-codes/", sent, follow=True)
+        assert "svg" in begun.content.decode()
         device = TOTPDevice.objects.get()
         earlier = timezone.now() - timedelta(seconds=30)
         client.post("/admin/confirmation-codes/", {"code": code_of(device, earlier)})
