@@ -130,8 +130,7 @@ def _checked_out(
     if draft.commit != begin:
         draft.commit, draft.merging, draft.merged_tree, draft.conflicts = begin, "", "", []
     switches = current is not None and not draft.checked_out
-    place.check_out(was, draft.base, clean=switches)
-    with transaction.atomic():
+    with place.turned(was, draft.base, clean=switches), transaction.atomic():
         drafts.filter(checked_out=True).exclude(id=draft.id).update(checked_out=False)
         draft.checked_out = True
         _save_draft(caller, contract, draft, now)
@@ -191,9 +190,9 @@ def _take_in_main(
     if draft.merging or drafts.is_ancestor(main, draft.commit):
         return
     tree, conflicts = drafts.merge(draft.commit, main)
-    place_of(caller, repository.organisation).check_out(draft.commit, tree, clean=True)
+    place = place_of(caller, repository.organisation)
     draft.merging, draft.merged_tree, draft.conflicts = main, tree, conflicts
-    with transaction.atomic():
+    with place.turned(draft.commit, tree, clean=True), transaction.atomic():
         _save_draft(caller, contract, draft, now)
 
 

@@ -9,14 +9,15 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from core.decision import Code, refuse
+from core.decision import Code, Denied, refuse
 from workspace.git.rules import COMMIT_ID
 from workspace.sandbox.driver import run
-from workspace.sandbox.programs import Mount, Program, ProgramLimits
+from workspace.sandbox.programs import CommandOutcome, Mount, Program, ProgramLimits
 from workspace.users import AgentUser
 
 MEBIBYTE = 1024 * 1024
@@ -31,9 +32,9 @@ LIMITS = ProgramLimits(
 )
 WORK = "/work"
 OBJECTS = "/objects"
-REFUSED, UNCHANGED, NOT_WRITTEN = 41, 42, 43
+REFUSED, UNCHANGED, NOT_WRITTEN, HALF_WRITTEN = 41, 42, 43, 44
 """Exit statuses of the scripts: git refused, with its words; there is nothing to commit; files
-could not be written, and are as they were."""
+could not be written, and are as they were, or are not yet."""
 
 TURN = re.compile("(?P<old>[0-9a-f]{40,64}) (?P<new>[0-9a-f]{40,64})\n")
 
@@ -65,6 +66,7 @@ set -eu
 git() { command git "$@" 2>>/tmp/said; }
 fail() { cat /tmp/said; exit 41; }
 not_written() { cat /tmp/said; exit 43; }
+half_written() { cat /tmp/said; exit 44; }
 go_back() {
     rm -f /tmp/git/index.lock
     git read-tree "$new" && git read-tree --reset -u "$new" "$old"
@@ -118,11 +120,11 @@ if ! git diff-files --quiet; then
     git update-index -q --refresh >/dev/null || :
 fi
 git read-tree -m -u --dry-run "$old" "$new" || fail
-git read-tree -m -u "$old" "$new" || { go_back || :; not_written; }
+git read-tree -m -u "$old" "$new" || { go_back || half_written; not_written; }
 """
 )
 
-GO_BACK = BEGIN + "go_back || not_written"
+GO_BACK = BEGIN + "go_back || half_written"
 
 COMMIT = (
     BEGIN
@@ -158,7 +160,20 @@ class AgentWorkTree:
         """
         if self.turning and old:
             _write_down(self.turning, f"{old} {new}\n")
-        self._run(CHECK_OUT, old, new, "clean" if clean else "any")
+        outcome = self._outcome(CHECK_OUT, old, new, "clean" if clean else "any")
+        if self.turning and outcome.status in (REFUSED, NOT_WRITTEN):
+            self.turning.unlink(missing_ok=True)  # what the agent changed is its own
+        _output(outcome)
+
+    @contextmanager
+    def turned(self, old: str, new: str, *, clean: bool) -> Iterator[None]:
+        """Check out, and turn back where what is recorded meanwhile is refused."""
+        self.check_out(old, new, clean=clean)
+        try:
+            yield
+        except Denied:
+            self.settle(old)
+            raise
 
     def settle(self, base: str) -> None:
         """Turn the files back where an earlier call was broken off before `base` was changed.
@@ -170,7 +185,7 @@ class AgentWorkTree:
             return
         found = TURN.fullmatch(turning.read_text("ascii"))
         if found and found["old"] == base != found["new"]:
-            self._run(GO_BACK, found["old"], found["new"])
+            _output(self._outcome(GO_BACK, found["old"], found["new"]))
         turning.unlink()
 
     def stage(self, parent: str, paths: Sequence[str], *, may_be_empty: bool) -> tuple[str, bytes]:
@@ -179,7 +194,7 @@ class AgentWorkTree:
         Raises Denied INVALID_TRANSITION where nothing changed, INVALID_PARAMS for paths that git
         does not find, TOO_LARGE.
         """
-        said = self._run(COMMIT, parent, "merge" if may_be_empty else "", *paths)
+        said = _output(self._outcome(COMMIT, parent, "merge" if may_be_empty else "", *paths))
         tree, _, pack = said.partition(b"\n")
         name = tree.decode("ascii", "replace")
         if not COMMIT_ID.match(name):
@@ -191,11 +206,11 @@ class AgentWorkTree:
             )
         return name, pack
 
-    def _run(self, script: str, *words: str) -> bytes:
+    def _outcome(self, script: str, *words: str) -> CommandOutcome:
         mounts = [Mount(self.folder, WORK, writable=True)]
         mounts += [Mount(each, f"{OBJECTS}/{at}") for at, each in enumerate(self.objects)]
         lent = ":".join(mount.target for mount in mounts[1:])
-        outcome = run(
+        return run(
             Program(
                 argv=("/bin/sh", "-c", script, "nexus", *words),
                 mounts=tuple(mounts),
@@ -205,17 +220,21 @@ class AgentWorkTree:
                 limits=LIMITS,
             )
         )
-        if outcome.status == 0:
-            return outcome.output
-        if outcome.cut or outcome.timed_out:
-            raise refuse(
-                Code.TOO_LARGE,
-                "the change is too large for one commit: git needed more than "
-                f"{LIMITS.seconds:g} seconds or {LIMITS.output // MEBIBYTE} MiB",
-                "commit fewer files at a time",
-                rule="runs have limits (spec: hands 16)",
-            )
-        raise _refused(outcome.status, outcome.output.decode("utf-8", "replace").strip()[:2000])
+
+
+def _output(outcome: CommandOutcome) -> bytes:
+    """What a script printed. Raises Denied where it failed."""
+    if outcome.status == 0:
+        return outcome.output
+    if outcome.cut or outcome.timed_out:
+        raise refuse(
+            Code.TOO_LARGE,
+            "the change is too large for one commit: git needed more than "
+            f"{LIMITS.seconds:g} seconds or {LIMITS.output // MEBIBYTE} MiB",
+            "commit fewer files at a time",
+            rule="runs have limits (spec: hands 16)",
+        )
+    raise _refused(outcome.status, outcome.output.decode("utf-8", "replace").strip()[:2000])
 
 
 def _write_down(file: Path, text: str) -> None:
@@ -227,10 +246,10 @@ def _write_down(file: Path, text: str) -> None:
 
 
 def _refused(status: int | None, said: str) -> Exception:
-    if status == NOT_WRITTEN:
+    if status in (NOT_WRITTEN, HALF_WRITTEN):
         return refuse(
             Code.STORAGE_FULL,
-            f"git could not write the files, which are as they were: {said[:500]}",
+            f"git could not write the files of the work tree: {said[:500]}",
             "call again later; the people who run NEXUS make room on the disk of the company tree",
             rule="disk",
         )

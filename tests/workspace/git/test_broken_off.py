@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 
 import pytest
 
+from core.decision import Code, refuse
 from documents import tree
 from tests.contracts import world
 from tests.workspace.git.world import BRANCH, Hands, needs_walls
@@ -131,23 +132,47 @@ class TestAnotherBranch:
     def test_that_was_broken_off_is_no_change_of_the_agent(self, two, monkeypatch):
         """The server ended when some files were those of the other branch, and one was half."""
         hands = two.hands
-        run = worktree.AgentWorkTree._run
+        run = worktree.AgentWorkTree._outcome
 
         def broken_off(place, script, *words):
             hands.write(LARGE, TEXT[:50_001])
             (hands.tree() / SMALL).unlink()
             raise KeyboardInterrupt
 
-        monkeypatch.setattr(worktree.AgentWorkTree, "_run", broken_off)
+        monkeypatch.setattr(worktree.AgentWorkTree, "_outcome", broken_off)
         with pytest.raises(KeyboardInterrupt):
             two.take(two.large)
-        monkeypatch.setattr(worktree.AgentWorkTree, "_run", run)
+        monkeypatch.setattr(worktree.AgentWorkTree, "_outcome", run)
         hands.write("src/search/mine.txt", "mine\n")
         made = two.call(two.other, "git_commit", message="m", paths=["src/search/"])
         assert made.status == 200
         changed = hands.files_of(made.result["commit"])
         assert changed == ["src/search/mine.txt"]
         assert read(hands, SMALL) == "of the other\n"
+
+    def test_that_was_refused_takes_nothing_from_the_agent(self, two):
+        """What it changed is its own, also in the files of the other branch."""
+        hands = two.hands
+        hands.write(SMALL, "changed since\n")
+        assert two.take(two.large).code == "INVALID_TRANSITION"
+        made = two.call(two.other, "git_commit", message="m", paths=["src/search/"])
+        assert hands.files_of(made.result["commit"]) == [SMALL]
+        assert read(hands, SMALL) == "changed since\n"
+
+    def test_whose_record_is_refused_is_turned_back_at_once(self, two, monkeypatch):
+        """Else what the agent writes into these files next would be turned back."""
+        hands = two.hands
+
+        def refused(*_):
+            raise refuse(Code.INVALID_TRANSITION, "the contract ended", "take another")
+
+        with monkeypatch.context() as patched:
+            patched.setattr(branches, "_save_draft", refused)
+            assert two.take(two.large).code == "INVALID_TRANSITION"
+        assert (read(hands, SMALL), read(hands, LARGE)) == ("of the other\n", None)
+        hands.write(SMALL, "changed since\n")
+        made = two.call(two.other, "git_commit", message="m", paths=["src/search/"])
+        assert hands.files_of(made.result["commit"]) == [SMALL]
 
     def test_that_was_not_recorded_is_turned_back(self, two, monkeypatch):
         hands = two.hands
