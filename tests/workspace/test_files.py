@@ -1,5 +1,6 @@
 """Files of agents over the door: what is read and written where, and every way out that is shut."""
 
+import contextlib
 import hashlib
 import os
 import socket
@@ -250,10 +251,8 @@ class TestReadFile:
         (folder / "self").symlink_to("/proc/self/root")
         os.link(secret, folder / "hard")
         os.mkfifo(folder / "fifo")
-        with socket.socket(socket.AF_UNIX) as listening:
-            os.chdir(folder)
+        with socket.socket(socket.AF_UNIX) as listening, contextlib.chdir(folder):
             listening.bind("socket")
-        os.chdir("/")
         if os.geteuid() == 0:
             os.mknod(folder / "device", 0o666 | stat.S_IFCHR, os.makedev(1, 5))
         return folder
