@@ -80,7 +80,8 @@ class TaskAdmin(ActingAdmin):
     )
     list_display_links = ("headline",)
     list_filter = ("organisation", "status", BY_TYPE, BY_ROLE, "owner", "created_at")
-    served = ("status", "owner", "created_at")
+    served = ("status", "owner")
+    dated_by = ""  # imported tasks are older than their ids say
     ordering = ("-id",)
     search_fields = ("number",)
     search_help_text = _("A task's number, its owner's handle, or words of a recent subject")

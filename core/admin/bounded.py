@@ -20,6 +20,8 @@ from unfold.views import ChangeList
 
 LOOKED_THROUGH = 20_000
 """Where no index serves a filter, it looks through this many rows: the newest that are left."""
+CUT = "nexus_cut"
+"""The attribute of a request for whose answer not every row was looked at."""
 UNCERTAIN = timedelta(hours=1)
 """How much later than a row with a greater id a row may say that it was made."""
 
@@ -32,7 +34,6 @@ class BoundedList(ChangeList):
     """
 
     root_queryset: QuerySet[Any]
-    is_cut = False
     _filters: Any = None
 
     def get_filters(self, request: HttpRequest) -> Any:
@@ -62,10 +63,9 @@ class BoundedList(ChangeList):
                 left = left if found is None else found
             edge = edge_of(left, page.newest_first(request))
             self.root_queryset = after(self.root_queryset, edge, page.newest_first(request))
-            self.is_cut = edge is not None
+            if edge is not None:
+                say_cut(request)
         rows: QuerySet[Any] = super().get_queryset(request, exclude_parameters)
-        if self.is_cut:
-            say_cut(request)
         return rows
 
 
@@ -103,8 +103,14 @@ def cut() -> str:
 
 def say_cut(request: HttpRequest) -> None:
     """Say so on the page of the list; the search of every page would say it on the next page."""
+    setattr(request, CUT, True)
     if is_list(request):
         messages.info(request, cut())
+
+
+def is_cut(request: HttpRequest) -> bool:
+    """Whether what a request asks for was looked for among the newest rows only."""
+    return getattr(request, CUT, False)
 
 
 def is_list(request: HttpRequest) -> bool:

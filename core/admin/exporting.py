@@ -26,7 +26,7 @@ from django.utils import timezone
 from django.utils.translation import gettext
 
 from core.actions import Action
-from core.admin.bounded import cut
+from core.admin.bounded import cut, is_cut
 from core.admin.contexts import admin_context
 from core.database import give_back_connection
 from core.events import Event, record_event
@@ -91,7 +91,7 @@ class ExportingAdmin:
             gettext("Export: %(table)s") % {"table": self.opts.verbose_name_plural},  # type: ignore[attr-defined]
             count=rows.order_by()[: MOST + 1].count(),
             most=MOST,
-            cut=cut() if shown.is_cut else "",
+            cut=cut() if is_cut(request) else "",
             filters=sorted((k, v) for k, v in request.GET.items() if v and k != "p"),
             back=f"{listed}?{request.GET.urlencode()}",
             more=[(label, reverse(f"admin:{name}")) for label, name in self.export_actions],

@@ -22,6 +22,7 @@ from mailroom.admin import thread
 from mailroom.models import ContactGrant, Escalation, Mail, OutgoingNotice
 from nexus_site.company import agent_page
 from nexus_site.console import counting
+from tasks.models import Task
 from tests.admin.places import list_page
 from tests.plans import rows_touched
 from tests.settled import fill
@@ -117,7 +118,9 @@ def asked(rf, sign_in):
     def ask(model, **question):
         request = rf.get(list_page(model), question)
         request.user, request.session = user, {}
-        return admin.site.get_model_admin(model).get_changelist_instance(request)
+        listed = admin.site.get_model_admin(model).get_changelist_instance(request)
+        listed.is_cut = bounded.is_cut(request)
+        return listed
 
     return ask
 
@@ -155,8 +158,9 @@ class TestAFilter:
         listed = asked(Contract, **work)
         assert (listed.is_cut, listed.queryset.count()) == (True, FEW)
         for address in ("", "export/"):
-            page = board.get(f"{list_page(Contract)}{address}", work).content.decode()
-            assert "The newest 1,000 rows were looked through" in page, address
+            for model, question in ((Contract, work), (Task, {"q": "words of it"})):
+                page = board.get(f"{list_page(model)}{address}", question).content.decode()
+                assert "The newest 1,000 rows were looked through" in page, (address, model)
         whole = asked(Contract)
         assert (whole.is_cut, whole.queryset.count()) == (False, Contract.objects.count())
         listed = asked(Contract, **work, assignee__id__exact=str(agent.id))
@@ -197,6 +201,14 @@ class TestWhenARowWasMade:
         Frame.objects.filter(id=first.id).update(opened_at=later)
         rest = bounded.since(Frame.objects.all(), "opened_at", later)
         assert first.id in {row.id for row in rest}
+
+    def test_says_nothing_of_the_ids_of_imported_tasks(self, company, asked):
+        made = {"organisation": company.organisation, "created_by": "agent:ceo", "subject": "Old"}
+        for number in range(1, 41):
+            at = timezone.now() - timedelta(days=number)
+            Task.objects.create(number=number, created_at=at, **made)
+        day = {f"created_at_{end}_0": str(at.date()) for end in ("from", "to")}
+        assert [task.number for task in asked(Task, **day).queryset] == [40]
 
     def test_in_an_empty_table(self, db):
         for within in (bounded.since, bounded.until):
