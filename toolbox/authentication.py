@@ -12,7 +12,6 @@ from uuid import UUID
 import structlog
 from django.conf import settings
 from django.db import DatabaseError
-from django.db.models.functions import Now
 
 from core.actions import Action
 from core.actors import denial
@@ -68,6 +67,12 @@ LEFT JOIN LATERAL (
 """
 COUNTED, COUNTING = (AUTHENTICATE.format(rate=rate) for rate in (rates.COUNTED, rates.COUNT))
 """For a call that was counted ahead, and for one that counts itself."""
+
+ISSUED = """
+SELECT a.id, a.handle, a.organisation_id, clock_timestamp()
+FROM orgchart_apikey k JOIN orgchart_agent a ON a.id = k.agent_id WHERE k.digest = %s
+"""
+"""Whose a key was, good or not."""
 
 RENEW = (
     "ask the people who run this installation for a new key (`manage.py issue_key ORG AGENT`) and "
@@ -240,15 +245,15 @@ def _refused_key(digest: bytes, request_id: str) -> Denied:
     refusal = refuse(
         Code.UNAUTHENTICATED, "this key is unknown, revoked or its agent deactivated", RENEW
     )
-    known = ApiKey.objects.filter(digest=digest).values_list(
-        "agent_id", "agent__handle", "agent__organisation_id", Now()
-    )
-    for *who, said in known:
-        now = time.monotonic()
-        if now - _last_recorded.get(digest, -RECORD_INTERVAL) >= RECORD_INTERVAL:
-            _last_recorded[digest] = now
-            return record_refused_caller(refusal, KnownAgent(*who), request_id, now=said)
-    return refusal
+    issued = fetch_row(ISSUED, [digest])
+    if issued is None:
+        return refusal
+    *who, said = issued
+    now = time.monotonic()
+    if now - _last_recorded.get(digest, -RECORD_INTERVAL) < RECORD_INTERVAL:
+        return refusal
+    _last_recorded[digest] = now
+    return record_refused_caller(refusal, KnownAgent(*who), request_id, now=said)
 
 
 def record_refused_caller(

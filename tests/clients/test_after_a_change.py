@@ -181,7 +181,7 @@ def asking(headers: dict[str, str], call: tuple[str, dict[str, Any], str]) -> Ca
         request = factory.post(
             f"/api/v1/tools/{tool}", body, content_type="application/json", headers=headers
         )
-        answer = json.loads(view(request, version="v1", name=tool).content)
+        answer = json.loads(view(request, name=tool).content)
         return "OK" if answer["ok"] else str(answer["error_code"])
 
     return ask
