@@ -24,7 +24,6 @@ from django.db import DatabaseError, connection
 from django.db.migrations.loader import MigrationLoader
 from pydantic import TypeAdapter, ValidationError
 
-from core.database import fetch_row
 from ledger.chain_end import last_seal
 from ledger.keys import keep_names, place
 from nexus_site.run import roles
@@ -296,8 +295,9 @@ def _program(name: str) -> str:
     """
     if not settings.DATABASE_URL:
         return str(Cluster.under(settings.NEXUS_VAR).programs / name)
-    (version,) = fetch_row("SHOW server_version_num")
-    server = int(version) // 10_000
+    with connection.cursor() as cursor:
+        cursor.execute("SHOW server_version_num")
+        server = int(cursor.fetchone()[0]) // 10_000
     programs = filter(None, [shutil.which(name), *(str(each / name) for each in all_binaries())])
     fitting = [found for found in programs if _fits(_major(found), server)]
     if not fitting:

@@ -9,7 +9,6 @@ from django.conf import settings
 from django.db import connection, connections
 from psycopg import sql
 
-from core.database import fetch_row
 from ledger.canonical import FIELDS
 from nexus_site.run import cluster_lock
 from nexus_site.run.postgres import Cluster
@@ -135,8 +134,9 @@ STATEMENTS = (
 
 def is_unsafe() -> bool:
     """True if the role of this connection could switch off what the database guards."""
-    (found,) = fetch_row(UNSAFE)
-    return bool(found)
+    with connection.cursor() as cursor:
+        cursor.execute(UNSAFE)
+        return bool(cursor.fetchone()[0])
 
 
 def _connect_as(changes: dict[str, Any]) -> None:
