@@ -7,6 +7,7 @@ from django.db.models import F
 from django.utils import timezone
 
 from orgchart.models import Agent, Organisation
+from tests.plans import renew_statistics
 from workspace.models import Repository
 
 ROWS = 12_000
@@ -220,7 +221,7 @@ TABLES = {
 }
 
 
-def fill(organisation: Organisation) -> None:
+def fill(organisation: Organisation, rows: int = ROWS) -> None:
     """Fill the tables of an organisation of the NEXUS pack, and let PostgreSQL look at them."""
     like = Agent.objects.get(organisation=organisation, handle="backend_worker")
     manager = Agent.objects.get(organisation=organisation, handle="it_manager")
@@ -240,8 +241,8 @@ def fill(organisation: Organisation) -> None:
     )
     with connection.cursor() as cursor:
         cursor.execute("SET LOCAL session_replication_role = replica")
-        for table, rows in TABLES.items():
-            cursor.execute(SOURCE + rows, {"each": ROWS // AGENTS})
-            cursor.execute(f"ANALYZE {table}")
-        cursor.execute("ANALYZE orgchart_agent")
+        for table, insert in TABLES.items():
+            cursor.execute(SOURCE + insert, {"each": rows // AGENTS})
+            renew_statistics(table)
+        renew_statistics("orgchart_agent")
         cursor.execute("SET LOCAL session_replication_role = origin")

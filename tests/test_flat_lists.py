@@ -15,7 +15,7 @@ from django.utils import timezone
 from core.params import Page
 from tests.company import Company
 from tests.loaded import loaded
-from tests.plans import rows_touched
+from tests.plans import renew_statistics, rows_touched
 from toolbox import door
 from toolbox.registry import REGISTRY
 
@@ -146,7 +146,7 @@ def full(loaded, django_db_blocker):
         cursor.execute("SET LOCAL session_replication_role = replica")
         for table, rows in TABLES.items():
             cursor.execute(rows, {"organisation": loaded.organisation.id, "rows": ROWS})
-            cursor.execute(f"ANALYZE {table}")
+            renew_statistics(table)
         cursor.execute("SET LOCAL session_replication_role = origin")
     return loaded
 

@@ -22,6 +22,7 @@ from tests.company import load_company
 from tests.concurrency import at_once
 from tests.decisions import denied
 from tests.documents.world import NOW, caller_of, found
+from tests.plans import renew_statistics
 
 
 def note(caller, title="A decision", content="We hire.", *, for_board=False, now=NOW):
@@ -342,7 +343,7 @@ class TestReadReports:
         filed(backend, "Old", now=NOW - timedelta(days=9))
         assert titles(listed(it)) == ["QA", "Backend", "Old"]
         with connection.cursor() as db:
-            db.execute("ANALYZE documents_document")
+            renew_statistics("documents_document")
             db.execute("SET LOCAL enable_seqscan = on")
             seen = []
 
