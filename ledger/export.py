@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from core.database import fetch_row
+from core.files import place
 from ledger.canonical import canonical, stamp
-from ledger.keys import PUBLIC, Signer, place, trusted
+from ledger.keys import PUBLIC, Signer, trusted
 from ledger.merkle import levels, proof
 from ledger.models import Seal as SealRow
 from ledger.offline import END, FORMAT

@@ -24,8 +24,8 @@ from django.db import DatabaseError, connection
 from django.db.migrations.loader import MigrationLoader
 from pydantic import TypeAdapter, ValidationError
 
+from core.files import keep_names, place
 from ledger.chain_end import last_seal
-from ledger.keys import keep_names, place
 from nexus_site.run import roles
 from nexus_site.run.archives import is_empty, pack, unpacked
 from nexus_site.run.postgres import Cluster, all_binaries, locked

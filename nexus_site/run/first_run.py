@@ -17,8 +17,9 @@ from django.db.migrations.executor import MigrationExecutor
 
 from core.actors import System
 from core.decision import Denied
+from core.files import keep_names
 from core.permissions import PeopleGroup
-from ledger.keys import HEAD, keep_names, known_head
+from ledger.keys import HEAD, known_head
 from nexus_site.console.group_rights import are_granted
 from nexus_site.run import roles
 from nexus_site.run.versions import is_earlier, later_migrations

@@ -34,7 +34,7 @@ class TestMakeKey:
     def test_brings_the_key_and_its_name_to_the_disk(self, ledger_dir, monkeypatch):
         """A machine that ends must not have seals of a key that is gone."""
         kept = []
-        monkeypatch.setattr(keys.os, "fsync", lambda each: kept.append(os.fstat(each).st_ino))
+        monkeypatch.setattr(os, "fsync", lambda each: kept.append(os.fstat(each).st_ino))
         keys.make_key()
         files = [(ledger_dir / name).stat().st_ino for name in (keys.PRIVATE, keys.PUBLIC)]
         folder = ledger_dir.stat().st_ino

@@ -7,7 +7,6 @@ are new. So there is no hook, filter, alias or configuration that an agent could
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -15,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from core.decision import Code, Denied, refuse
+from core.files import place
 from workspace.git.rules import COMMIT_ID
 from workspace.sandbox.driver import run
 from workspace.sandbox.programs import CommandOutcome, Mount, Program, ProgramLimits
@@ -159,7 +159,7 @@ class AgentWorkTree:
         STORAGE_FULL where files could not be written: they are as they were.
         """
         if self.turning and old:
-            _write_down(self.turning, f"{old} {new}\n")
+            place(self.turning, f"{old} {new}\n".encode(), replace=True)
         outcome = self._outcome(CHECK_OUT, old, new, "clean" if clean else "any")
         if self.turning and outcome.status in (REFUSED, NOT_WRITTEN):
             self.turning.unlink(missing_ok=True)  # what the agent changed is its own
@@ -235,14 +235,6 @@ def _output(outcome: CommandOutcome) -> bytes:
             rule="runs have limits (spec: hands 16)",
         )
     raise _refused(outcome.status, outcome.output.decode("utf-8", "replace").strip()[:2000])
-
-
-def _write_down(file: Path, text: str) -> None:
-    """Write a line that is on the disk before what follows is done."""
-    with file.open("w", encoding="ascii") as open_file:
-        open_file.write(text)
-        open_file.flush()
-        os.fsync(open_file.fileno())
 
 
 def _refused(status: int | None, said: str) -> Exception:

@@ -1,0 +1,43 @@
+"""Files that are on the disk, whole, before what follows relies on them."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from secrets import token_hex
+
+
+def place(path: Path, content: bytes, *, replace: bool) -> None:
+    """Put a whole file in place at once, mode 0600; without `replace` never over another.
+
+    It is on the disk then, its name too: what is recorded after it relies on it. Its owner is the
+    folder's, so that the service can read what a command of root's placed.
+    """
+    owner = path.parent.stat()
+    fresh = path.with_name(f".{path.name}.{token_hex(8)}")
+    descriptor = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            if os.geteuid() == 0:
+                os.fchown(descriptor, owner.st_uid, owner.st_gid)
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        if replace:
+            fresh.replace(path)
+        elif not path.exists():
+            os.link(fresh, path)
+    except FileExistsError:
+        pass
+    finally:
+        fresh.unlink(missing_ok=True)
+    keep_names(path.parent)
+
+
+def keep_names(folder: Path) -> None:
+    """Bring the names in a folder to the disk, where a machine that ends would lose new ones."""
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
