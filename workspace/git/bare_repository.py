@@ -100,7 +100,10 @@ class BareRepository:
         everything = {**self._objects, **(environment or {})}
         words = [f"--git-dir={self.folder}", *words]
         done = run_git(words, stdin, everything)
-        if done.returncode != 0 and self._remove_left_locks():
+        has_failed = (
+            done.returncode != 0 and done.stderr
+        )  # a question answered with no says nothing
+        if has_failed and self._remove_left_locks():
             return run_git(words, stdin, everything)
         return done
 

@@ -13,6 +13,7 @@ from documents import tree
 from tests.contracts import world
 from tests.workspace.git.world import BRANCH, Hands, needs_walls
 from workspace.git import bare_repository, branches, worktree
+from workspace.git.bare_repository import BareRepository
 from workspace.git.repositories import bare_of
 
 pytestmark = needs_walls
@@ -253,6 +254,14 @@ class TestALockOfAKilledCommand:
         lock = self.lock(bare, f"refs/heads/{BRANCH}", age=3600)
         assert hands.push().status == 200
         assert not lock.exists()
+
+    def test_is_not_looked_for_after_an_answer_of_no(self, hands, monkeypatch):
+        hands.hire()
+        hands.write("src/search/index.py")
+        assert hands.commit().status == 200
+        monkeypatch.setattr(BareRepository, "_remove_left_locks", pytest.fail)
+        drafts = BareRepository(hands.drafts)
+        assert not drafts.succeeds("show-ref", "--verify", "--quiet", "refs/heads/none")
 
     def test_is_left_to_a_command_that_may_still_work(self, hands):
         contract = hands.hire()
