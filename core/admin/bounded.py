@@ -134,12 +134,17 @@ def is_indexed(model: type[Model], chosen: ListFilter) -> bool:
         column = get_fields_from_path(model, path or "")[0]
     except FieldDoesNotExist:
         return False
-    if column.name in _leading(model):
+    if begins_an_index(model, column.name):
         return True
     values = [*_values(column, chosen.used_parameters.values())]
     return bool(values) and all(
         any(value in few for few in _partial(model).get(column.name, ())) for value in values
     )
+
+
+def begins_an_index(model: type[Model], path: str) -> bool:
+    """Whether an index over all rows begins with the column that a path to a value begins with."""
+    return path.partition("__")[0] in _leading(model)
 
 
 def _values(column: Field[Any, Any], given: Iterable[Any]) -> Iterable[Any]:

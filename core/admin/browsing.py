@@ -29,6 +29,7 @@ from unfold.enums import ActionVariant
 
 from core.admin.bounded import (
     BoundedList,
+    begins_an_index,
     is_indexed,
     is_list,
     newest,
@@ -115,11 +116,16 @@ class MomentFilter(RangeDateTimeFilter):
     def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
         """Keep the rows within the bounds."""
         first, last = self.bound("from", "00:00:00"), self.bound("to", "23:59:59.999999")
-        if first:
-            queryset = queryset.filter(**{f"{self.parameter_name}__gte": first})
-        if last:
-            queryset = queryset.filter(**{f"{self.parameter_name}__lte": last})
-        return queryset
+        queryset = self.since(queryset, first) if first else queryset
+        return self.until(queryset, last) if last else queryset
+
+    def since(self, rows: QuerySet[Any], moment: datetime) -> QuerySet[Any]:
+        """The rows of this moment or later."""
+        return rows.filter(**{f"{self.parameter_name}__gte": moment})
+
+    def until(self, rows: QuerySet[Any], moment: datetime) -> QuerySet[Any]:
+        """The rows of this moment or earlier."""
+        return rows.filter(**{f"{self.parameter_name}__lte": moment})
 
     def bound(self, end: str, clock: str) -> datetime | None:
         """One end of the range, `from` or `to`; a day alone gets the time of day `clock`."""
@@ -134,14 +140,13 @@ class MomentFilter(RangeDateTimeFilter):
 class MadeFilter(MomentFilter):
     """A range of the time that rows were made at, which their ids ascend with."""
 
-    def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
-        """Keep the rows within the bounds."""
-        first, last = self.bound("from", "00:00:00"), self.bound("to", "23:59:59.999999")
-        if first:
-            queryset = since(queryset, self.parameter_name, first)
-        if last:
-            queryset = until(queryset, self.parameter_name, last)
-        return queryset
+    def since(self, rows: QuerySet[Any], moment: datetime) -> QuerySet[Any]:
+        """The rows made at this moment or later."""
+        return since(rows, self.parameter_name, moment)
+
+    def until(self, rows: QuerySet[Any], moment: datetime) -> QuerySet[Any]:
+        """The rows made at this moment or earlier."""
+        return until(rows, self.parameter_name, moment)
 
 
 def filter_for(
@@ -240,15 +245,18 @@ class ReadOnlyAdmin(ExportingAdmin, ModelAdmin):
         found = self.find(request, queryset, term) if term else queryset
         if found is not None:
             return found, False
-        exact = all(name.endswith("__exact") for name in self.search_fields)
-        few = queryset if exact else newest(queryset, request, order=self.newest_first(request))
+        served = all(
+            name.endswith("__exact") and begins_an_index(self.model, name)
+            for name in self.search_fields
+        )
+        few = queryset if served else newest(queryset, request, order=self.newest_first(request))
         results: tuple[QuerySet[Any], bool] = super().get_search_results(request, few, term)
         return results
 
     def find(self, request: HttpRequest, rows: QuerySet[Any], term: str) -> QuerySet[Any] | None:
         """The rows that an index finds for a search; None: by `search_fields`.
 
-        Among the newest, but for fields that are `__exact`: an index is of them.
+        Among the newest, but for fields that are `__exact` and that an index begins with.
         """
         return None
 

@@ -48,7 +48,7 @@ class InterventionAdmin(BrowseAdmin):
     in_other_words = ("operator_role", "action_taken")
     list_filter = ("organisation", BY_OFFICE, "timestamp")
     dated_by = "timestamp"
-    search_fields = ("subject__exact", "operator__exact")
+    search_fields = ("=subject", "=operator")
     search_help_text = _("A subject (case:CASE-…) or a person")
     ordering = ("-id",)
 

@@ -11,7 +11,7 @@ from django.db import connection
 from django.urls import reverse
 from django.utils import timezone
 
-from contracts.models import Contract, Report
+from contracts.models import Contract, Deadline, Report
 from core.admin import bounded
 from core.admin.browsing import MomentFilter
 from core.permissions import PeopleGroup
@@ -184,6 +184,14 @@ class TestAFilter:
             listed = asked(model, state__exact=state)
             assert not listed.is_cut
             assert listed.queryset.count() == model.objects.filter(state=state).count() > 0
+
+    def test_a_search_that_no_index_serves_is_cut_whatever_it_is_called(
+        self, months, asked, monkeypatch
+    ):
+        page = admin.site.get_model_admin(Deadline)
+        for fields, is_cut in ((("contract__id__exact",), False), (("stage__exact",), True)):
+            monkeypatch.setattr(page, "search_fields", fields)
+            assert asked(Deadline, q="remind").is_cut is is_cut
 
 
 MADE = {Contract: "created_at", Frame: "opened_at", Memory: "created_at", Run: "asked_at"}
