@@ -6,7 +6,6 @@ import time
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
-from typing import Any
 from uuid import UUID
 
 import structlog
@@ -123,7 +122,7 @@ def authenticate(*, authorization: str, session_id: str | None, request_id: str)
     session = None if session_id is None else _session_uuid(session_id)
     known = {"digest": digest, "session": session, **rate.values}
     # The first statement of a call: done twice it takes more from the agent's rate.
-    found = retry_broken(partial(_find_caller, statement, known), is_repeatable=True)
+    found = retry_broken(partial(fetch_row, statement, known), is_repeatable=True)
     if found is None:
         _owners.pop(digest, None)
         raise _refused_key(digest, request_id)
@@ -155,11 +154,6 @@ def authenticate(*, authorization: str, session_id: str | None, request_id: str)
         pause=None if pause[0] is None else PauseFacts(*pause),
         clock=Clock(said),
     )
-
-
-def _find_caller(statement: str, known: dict[str, Any]) -> tuple[Any, ...] | None:
-    found: tuple[Any, ...] | None = fetch_row(statement, known)
-    return found
 
 
 def owner_of_key(authorization: str) -> tuple[int, int] | None:
