@@ -100,10 +100,8 @@ class BareRepository:
         everything = {**self._objects, **(environment or {})}
         words = [f"--git-dir={self.folder}", *words]
         done = run_git(words, stdin, everything)
-        has_failed = (
-            done.returncode != 0 and done.stderr
-        )  # a question answered with no says nothing
-        if has_failed and self._remove_left_locks():
+        # A question that is answered with no ends with 1 as well, and says nothing.
+        if done.returncode != 0 and done.stderr and self._remove_left_locks():
             return run_git(words, stdin, everything)
         return done
 
