@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from functools import wraps
@@ -176,6 +177,12 @@ def _is_broken(problem: BaseException) -> bool:
 def violated_constraint(problem: IntegrityError) -> str:
     """The name of the constraint that PostgreSQL says was violated, or ''. Never read the text."""
     return getattr(getattr(problem.__cause__, "diag", None), "constraint_name", None) or ""
+
+
+def violated_values(problem: IntegrityError) -> list[int]:
+    """The ids that a trigger gives as its reason, or []. Never read the text."""
+    detail = getattr(getattr(problem.__cause__, "diag", None), "message_detail", None)
+    return json.loads(detail) if detail else []
 
 
 def insert_with_free_id(insert: Callable[[int], T], *, unique: str) -> T:

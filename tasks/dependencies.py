@@ -15,7 +15,13 @@ from django.db import IntegrityError, connection
 
 from core.actions import Action
 from core.actors import Actor
-from core.database import fetch_row, hold_lock, needs_transaction, violated_constraint
+from core.database import (
+    fetch_row,
+    hold_lock,
+    needs_transaction,
+    violated_constraint,
+    violated_values,
+)
 from core.decision import Allow, Code, Denied, Deny, refuse
 from core.limits import BIGGEST_VERSION
 from ledger.services import record
@@ -37,19 +43,28 @@ MOST = 200
 """Tasks that a task waits for: as many as a call names. Every list of tasks shows them."""
 
 READ_MANY = READ.replace("t.number = %(number)s", "t.number = ANY(%(numbers)s)")
+# One statement inserts all, so that the trigger looks for circles once.
 INSERT = """
 INSERT INTO tasks_dependency (organisation_id, blocker_id, blocked_id)
-VALUES (%(organisation)s, %(blocker)s, %(blocked)s)
-ON CONFLICT (blocker_id, blocked_id) DO NOTHING"""
-# The counts read the table: the same transaction may have ended one of the two tasks.
-COUNT_BLOCKER = f"""
-UPDATE tasks_task SET open_blockers = open_blockers + 1 WHERE id = %(blocked)s
-AND EXISTS (SELECT 1 FROM tasks_task
-            WHERE id = %(blocker)s AND status IN ({UNFINISHED_SQL}))"""
-COUNT_DEPENDENT = f"""
-UPDATE tasks_task SET dependents = dependents + 1 WHERE id = %(blocker)s
-AND EXISTS (SELECT 1 FROM tasks_task
-            WHERE id = %(blocked)s AND status IN ({UNFINISHED_SQL}))"""
+SELECT %(organisation)s, blocker, blocked
+FROM unnest(%(blockers)s::bigint[], %(blocked)s::bigint[]) AS named(blocker, blocked)
+ON CONFLICT (blocker_id, blocked_id) DO NOTHING
+RETURNING blocker_id, blocked_id"""
+# The counts read the table: the same transaction may have ended some of the tasks.
+COUNT_BLOCKERS = f"""
+UPDATE tasks_task t SET open_blockers = t.open_blockers + more.count
+FROM (SELECT added.blocked, count(*)
+      FROM unnest(%(blockers)s::bigint[], %(blocked)s::bigint[]) AS added(blocker, blocked)
+      JOIN tasks_task b ON b.id = added.blocker AND b.status IN ({UNFINISHED_SQL})
+      GROUP BY added.blocked) AS more
+WHERE t.id = more.blocked"""
+COUNT_DEPENDENTS = f"""
+UPDATE tasks_task t SET dependents = t.dependents + more.count
+FROM (SELECT added.blocker, count(*)
+      FROM unnest(%(blockers)s::bigint[], %(blocked)s::bigint[]) AS added(blocker, blocked)
+      JOIN tasks_task b ON b.id = added.blocked AND b.status IN ({UNFINISHED_SQL})
+      GROUP BY added.blocker) AS more
+WHERE t.id = more.blocker"""
 RELEASE = """
 UPDATE tasks_task SET open_blockers = open_blockers - 1
 WHERE id IN (SELECT blocked_id FROM tasks_dependency WHERE blocker_id = %(id)s)
@@ -132,7 +147,7 @@ def require_joinable(named: NamedNeighbours, row: TaskRow, actor: TaskActor) -> 
         raise not_found(named.unknown[0])
     for other in (*named.blocks, *named.blocked_by):
         if other.number == row.number:
-            raise _circle(row)
+            raise _circle(row, row)
         if other.status is Status.DELETED:
             raise Denied(already_ended(other, RULE))
     _require_few(row, len(named.blocked_by))
@@ -188,19 +203,19 @@ def add_dependencies(
     The version of a task that has to wait grows; that of a task that blocks does not.
     """
     caller.require(Allow(RULE))
-    for other in named.blocks:
-        _insert_dependency(row, other, caller)
-    for other in named.blocked_by:
-        _insert_dependency(other, row, caller)
+    pairs = [(other, row) for other in named.blocked_by] + [(row, other) for other in named.blocks]
+    if pairs:
+        _insert_dependencies(pairs, caller)
     for other in named.blocks:
         _bump_version(other, caller, actor, row, now)
 
 
-def _insert_dependency(blocker: TaskRow, blocked: TaskRow, caller: Actor) -> None:
-    values = {
+def _insert_dependencies(pairs: Sequence[tuple[TaskRow, TaskRow]], caller: Actor) -> None:
+    """Insert pairs of blocker and blocked, and count them. Raises Denied for a circle."""
+    values: dict[str, Any] = {
         "organisation": caller.organisation_id,
-        "blocker": blocker.id,
-        "blocked": blocked.id,
+        "blockers": [blocker.id for blocker, _ in pairs],
+        "blocked": [blocked.id for _, blocked in pairs],
     }
     with connection.cursor() as cursor:
         try:
@@ -208,15 +223,18 @@ def _insert_dependency(blocker: TaskRow, blocked: TaskRow, caller: Actor) -> Non
         except IntegrityError as problem:
             if violated_constraint(problem) != NO_CIRCLE:
                 raise
-            raise _circle(blocked, blocker) from problem
-        if cursor.rowcount:
-            cursor.execute(COUNT_BLOCKER, values)
-            cursor.execute(COUNT_DEPENDENT, values)
+            closing = violated_values(problem)
+            raise _circle(*next(p for p in pairs if [p[0].id, p[1].id] == closing)) from problem
+        added = cursor.fetchall()
+        if added:
+            values["blockers"], values["blocked"] = map(list, zip(*added, strict=True))
+            cursor.execute(COUNT_BLOCKERS, values)
+            cursor.execute(COUNT_DEPENDENTS, values)
 
 
-def _circle(row: TaskRow, blocker: TaskRow | None = None) -> Denied:
-    names = f"#{blocker.number} -> #{row.number}" if blocker else f"#{row.number} -> itself"
-    problem = f"the dependency {names} would close a circle"
+def _circle(blocker: TaskRow, blocked: TaskRow) -> Denied:
+    to = "itself" if blocker is blocked else f"#{blocked.number}"
+    problem = f"the dependency #{blocker.number} -> {to} would close a circle"
     return refuse(
         Code.INVALID_PARAMS,
         f"{problem}; tasks in a circle could never start.",

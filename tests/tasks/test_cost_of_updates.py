@@ -2,6 +2,7 @@
 
 import pytest
 from django.db import connection
+from django.test.utils import CaptureQueriesContext
 
 from tests.company import count_ahead
 
@@ -42,3 +43,18 @@ class TestChangeOfText:
         assert http.call("architect", "task_update", taskId=task, **change).status == 200
         updated, hot = (now - then for now, then in zip(updates(), before, strict=True))
         assert (updated, hot) == (1, 1)
+
+
+class TestWaitingForMoreTasks:
+    def test_takes_the_same_statements_for_each_number(self, http, task):
+        """All dependencies are inserted by one, and counted by two."""
+        taken = []
+        for count in (2, 2, 20):
+            blockers = [http.call("architect", "task_create", subject="x").result["id"]
+                        for _ in range(count)]  # fmt: skip
+            count_ahead(http.organisation)
+            with CaptureQueriesContext(connection) as queries:
+                update = {"taskId": task, "addBlockedBy": blockers}
+                assert http.call("architect", "task_update", **update).status == 200
+            taken.append(len(queries))
+        assert taken[1] == taken[2]
