@@ -7,27 +7,31 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from django.db import transaction
+from django.db.models import F, QuerySet
+from django.db.models.functions import Least
 
 from contracts.issuing.rules import ISSUING_TOOLS
 from contracts.models import Contract
-from contracts.store import (
-    agent_of,
-    contract_facts,
-    latest_submission,
-    save_contract,
-    writers_of_terms,
-)
+from contracts.store import agent_of, latest_submission, writers_of_terms
 from contracts.vocabulary import OPEN_STATES, ContractKind
 from core.actions import Action
 from core.actors import Actor
+from core.events import Event
+from core.limits import BIGGEST_VERSION
 from documents.rules import is_denied_to, reports_folder
+from ledger.services import insert_events
 from mailroom.delivery import send_system_mail
 from orgchart.policy.compiled import Agent, Policy
 from orgchart.policy.parties import BOARD_PARTY, Party
 from orgchart.policy_cache import current_policy
 from toolbox.quoting import one_line
+from toolbox.wake import wake
 
 LISTED = 50
+COLUMNS = (
+    "organisation_id", "kind", "state", "version", "title", "department", "issuer_id",
+    "issuer_name", "assignee_id",
+)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,17 +52,15 @@ def reassign_contracts(
     """
     with transaction.atomic():
         policy = current_policy(caller.organisation_id)
-        rows = Contract.objects.select_for_update(no_key=True).filter(
-            organisation_id=caller.organisation_id, state__in=OPEN_STATES
-        )
-        issued = list(rows.filter(issuer_id=leaver.id).order_by("id"))
-        for row in issued:
-            _reissue(row, caller, successor, policy, now)
-        assigned = list(rows.filter(assignee_id=leaver.id).order_by("id"))
-        for row in issued:
-            if row.issuer_id and isinstance(successor, Agent):
-                subject = f"You are now the issuer of a contract of {leaver.handle}"
-                _notify(successor, subject, [row], now)
+        rows = _lock_open().filter(organisation_id=caller.organisation_id)
+        issued = list(rows.filter(issuer_id=leaver.id))
+        _reissue([(row, successor) for row in issued], caller, now)
+        assigned = list(rows.filter(assignee_id=leaver.id))
+        gained = [row for row in issued if row.issuer_id]
+        if gained and isinstance(successor, Agent):
+            _notify(
+                successor, f"You are now the issuer of contracts of {leaver.handle}", gained, now
+            )
         for issuer_id in sorted({row.issuer_id for row in assigned if row.issuer_id}):
             issuer = agent_of(policy, issuer_id)
             theirs = [row for row in assigned if row.issuer_id == issuer_id]
@@ -73,13 +75,11 @@ def hand_over_contracts(agent_ids: Sequence[int], caller: Actor, now: datetime) 
     Each goes to the nearest agent above its assignee that gave no verdict on it: a leader that was
     replaced closes nothing of those that it led. Runs in the transaction of the change.
     """
-    issued = Contract.objects.select_for_update(no_key=True).filter(
-        issuer_id__in=agent_ids, state__in=OPEN_STATES
-    )
-    rows = list(issued.order_by("id"))
+    rows = list(_lock_open().filter(issuer_id__in=agent_ids))
     if not rows:
         return
     policy = current_policy(rows[0].organisation_id)
+    reissued: list[tuple[Contract, Party]] = []
     gained: dict[int, list[Contract]] = {}
     for row in rows:
         issuer = agent_of(policy, row.issuer_id or 0)
@@ -90,7 +90,8 @@ def hand_over_contracts(agent_ids: Sequence[int], caller: Actor, now: datetime) 
                 gained.setdefault(successor.id, []).append(row)
             elif row.kind == ContractKind.DEPLOYMENT_APPROVAL:
                 continue  # it names an agent, and ends by itself
-            _reissue(row, caller, successor, policy, now)
+            reissued.append((row, successor))
+    _reissue(reissued, caller, now)
     for agent_id, theirs in gained.items():
         subject = "You are now the issuer of contracts of an agent that issues no more"
         _notify(agent_of(policy, agent_id), subject, theirs, now)
@@ -108,28 +109,55 @@ def _above_assignee(row: Contract, issuer: Agent, policy: Policy) -> Party:
     return next(able, BOARD_PARTY)
 
 
-def _reissue(row: Contract, caller: Actor, successor: Party, policy: Policy, now: datetime) -> None:
-    was = contract_facts(row, policy)
-    issuer = BOARD_PARTY if successor.id == row.assignee_id else successor
-    row.issuer_id, row.issuer_name = issuer.id, issuer.handle
-    save_contract(
-        row,
-        was,
-        Action.CONTRACT_HANDED_OVER,
-        caller=caller,
-        now=now,
-        reader=issuer,
-        issuer=row.issuer_name,
-    )
+def _lock_open() -> QuerySet[Contract]:
+    """Open contracts, locked in one order, with the columns that are read here and no long text."""
+    rows = Contract.objects.select_for_update(no_key=True).filter(state__in=OPEN_STATES)
+    return rows.only(*COLUMNS).order_by("id")
+
+
+def _reissue(reissued: Sequence[tuple[Contract, Party]], caller: Actor, now: datetime) -> None:
+    """Give locked contracts other issuers; the statements do not grow with the contracts.
+
+    The Board gets one that would go to its own assignee.
+    """
+    of_issuer: dict[tuple[int | None, str], list[str]] = {}
+    events: list[Event] = []
+    for row, successor in reissued:
+        issuer = BOARD_PARTY if successor.id == row.assignee_id else successor
+        of_issuer.setdefault((issuer.id, issuer.handle), []).append(row.id)
+        row.issuer_id, row.issuer_name = issuer.id, issuer.handle
+        row.version = min(row.version + 1, BIGGEST_VERSION)
+        event = Event.by(
+            caller,
+            Action.CONTRACT_HANDED_OVER,
+            at=now,
+            subject=f"contract:{row.id}",
+            for_agent_id=issuer.id,
+            kind="contract",
+            details={
+                "from_state": row.state,
+                "state": row.state,
+                "version": row.version,
+                "issuer": issuer.handle,
+            },
+        )
+        events.append(event)
+    for (issuer_id, name), theirs in of_issuer.items():
+        Contract.objects.filter(id__in=theirs).update(
+            issuer=issuer_id, issuer_name=name, version=Least(F("version") + 1, BIGGEST_VERSION)
+        )
+        wake(issuer_id)
+    insert_events(events)
 
 
 def _notify(agent: Agent, subject: str, rows: list[Contract], now: datetime) -> None:
     listed = "\n".join(f"- {r.id} {r.state}: {one_line(r.title)}" for r in rows[:LISTED])
+    more = f"\n… and {len(rows) - LISTED} more" if len(rows) > LISTED else ""
     send_system_mail(
         organisation_id=rows[0].organisation_id,
         recipient=agent,
         subject=subject,
-        body=f"Open contracts ({len(rows)}):\n{listed}",
+        body=f"Open contracts ({len(rows)}):\n{listed}{more}",
         quotes=writers_of_terms(*(row.id for row in rows[:LISTED])),
         now=now,
         contract_ref=rows[0].id if len(rows) == 1 else "",

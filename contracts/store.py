@@ -83,6 +83,13 @@ def find_contract(contract_id: str, organisation_id: int, *, lock: bool = False)
     return row
 
 
+def is_party(caller: Caller, contract_id: str) -> bool:
+    """Whether the caller issued a contract, took it over, or works on it."""
+    parties = Q(issuer_id=caller.agent.id) | Q(assignee_id=caller.agent.id)
+    rows = Contract.objects.filter(id=contract_id, organisation_id=caller.organisation_id)
+    return rows.filter(parties).exists()
+
+
 @needs_transaction
 def lock_contract(contract_id: str, caller: Caller) -> tuple[Contract, ContractFacts]:
     """A contract that the caller may see, locked until the transaction ends.

@@ -5,8 +5,11 @@ from __future__ import annotations
 from django.db.models import Q, QuerySet
 
 from core.decision import Code, Denied, refuse
+from core.hooks import Hook
 from mailroom.models import Mail
 from toolbox.caller import Caller
+
+party_of_contract = Hook[[Caller, str], bool]("whether the caller is a party of a contract")
 
 
 def mails_of(caller: Caller) -> QuerySet[Mail]:
@@ -20,12 +23,16 @@ def require_own(
 ) -> None:
     """Check that the caller is a party of the mail and of the contract that it names.
 
-    A contract is known here by its mails. Raises Denied NOT_FOUND, the same for what does not exist
-    and for what belongs to others.
+    A contract is known here by its mails; one that was handed over to the caller may have none.
+    Raises Denied NOT_FOUND, the same for what does not exist and for what belongs to others.
     """
-    if reply_to and not mails_of(caller).filter(id=reply_to).exists():
+    mails = mails_of(caller)
+    if reply_to and not mails.filter(id=reply_to).exists():
         raise _not_found("reply_to", "mail")
-    if contract_ref and not mails_of(caller).filter(contract_ref=contract_ref).exists():
+    if contract_ref and not (
+        mails.filter(contract_ref=contract_ref).exists()
+        or any(party_of_contract(caller, contract_ref))
+    ):
         raise _not_found("contract_ref", "contract")
 
 

@@ -4,8 +4,9 @@ from dataclasses import replace
 from datetime import timedelta
 
 import pytest
-from django.db import DatabaseError, transaction
+from django.db import DatabaseError, connection, transaction
 from django.db.models import F
+from django.test.utils import CaptureQueriesContext
 
 from contracts import queries, scopes, store
 from contracts.issuing.drafts import ContractDraft
@@ -18,6 +19,7 @@ from core.machines import UndeclaredTransition
 from documents.models import Document
 from ledger.models import Event
 from mailroom.models import ContactGrant, Mail, MailRejection
+from mailroom.references import require_own
 from orgchart.models import Agent, Organisation
 from orgchart.policy.parties import BOARD_PARTY
 from orgchart.policy.vocabulary import ToolMode
@@ -33,6 +35,7 @@ from tests.contracts.world import (
     submit,
     submit_by_mail,
 )
+from tests.decisions import denied as refused
 from toolbox.models import ModeGrant, Session
 from toolbox.modes import close_mode, open_mode
 
@@ -933,7 +936,7 @@ class TestReassignContracts:
         assert row(done).issuer.handle == "it_manager"
         assert events(mine)[-1] == "contract.handed_over"
         told = Mail.objects.get(to_agent="ceo", from_agent="system")
-        assert told.contract_ref == mine  # so the heir may name it in its own mails
+        assert told.contract_ref == mine
         assert close(nexus, mine, by="ceo")["state"] == "passed"
 
     def test_tells_the_issuer_what_the_leaver_worked_on(self, nexus):
@@ -956,6 +959,33 @@ class TestReassignContracts:
         self.leave(nexus, "it_manager", "ceo")
         done = submit(nexus, contract_id)
         assert Mail.objects.get(id=done["mail_id"]).to_agent == "it_manager"
+
+    def test_lets_the_heir_name_each_of_them_in_its_own_mails(self, nexus):
+        made = [issue(nexus) for _ in range(2)]
+        not_mine = issue(nexus, "it_manager", by="ceo", tool="generate_contract")
+        self.leave(nexus, "it_manager", "ceo")
+        told = Mail.objects.get(to_agent="ceo", subject__startswith="You are now the issuer")
+        assert all(contract_id in told.body for contract_id in made)
+        for contract_id in made:
+            require_own(nexus.caller("ceo"), contract_ref=contract_id)
+            require_own(nexus.caller("backend_worker"), contract_ref=contract_id)
+            with refused("NOT_FOUND"):
+                require_own(nexus.caller("devops_worker"), contract_ref=contract_id)
+        with refused("NOT_FOUND"):
+            require_own(nexus.caller("backend_worker"), contract_ref=not_mine)
+
+    def test_takes_the_same_statements_for_each_number(self, nexus):
+        """Or somebody who issued thousands could not be deactivated in the time of one request."""
+        taken = []
+        for count in (2, 2, 9):
+            made = [issue(nexus) for _ in range(count)]
+            with CaptureQueriesContext(connection) as queries, transaction.atomic():
+                assert self.leave(nexus, "it_manager", "ceo").issued == tuple(made)
+                transaction.set_rollback(True)
+            taken.append(len(queries))
+            for contract_id in made:
+                close(nexus, contract_id, "cancelled")
+        assert taken[1] == taken[2]
 
     def test_of_who_holds_nothing_changes_nothing(self, nexus):
         held = self.leave(nexus, "research_worker", "product_manager")
