@@ -27,6 +27,8 @@ class Channel:
 
 REPORT = "report"
 NAMED = 30
+MOST_WAITING = 200
+"""Escalations of a thread that wait for an answer (Spec: escalation 20)."""
 """Contacts that a refusal names; the prompt lists them all."""
 
 VIOLATIONS = frozenset({Code.CONTACT_DENIED, Code.MAIL_TYPE_DENIED, Code.CONTRACT_REQUIRED})
@@ -250,6 +252,21 @@ def can_escalate_to(sender: Agent, policy: Policy) -> Decision:
             rule="escalation goes one step up (spec: escalation 1)",
         )
     return Allow("escalation to the direct superior (spec: escalation 1)")
+
+
+def can_wait_with(waiting: int, sender: Agent) -> Decision:
+    """Whether so many escalations of one thread may wait for their answer (Spec: escalation 20).
+
+    One answer, a move and a deadline take the whole thread at once.
+    """
+    if waiting <= MOST_WAITING:
+        return Allow("few enough for one answer (spec: escalation 20)")
+    return deny(
+        Code.QUOTA_EXCEEDED,
+        f"{MOST_WAITING} escalations of {sender.handle} wait for an answer of {sender.superior}",
+        "wait for the answer, which answers all of them; read_inbox shows it",
+        rule="one answer answers a thread (spec: escalation 20)",
+    )
 
 
 def may_read_left_mail(reader: Agent, leaver: Agent | None) -> bool:

@@ -12,7 +12,7 @@ from core.decision import Code, Denied, refuse
 from ledger.services import record
 from mailroom import rules
 from mailroom.delivery import MailDraft, insert_mail
-from mailroom.escalations.threads import insert_in_thread, settle_thread
+from mailroom.escalations.threads import insert_in_thread, rows_of, settle_thread
 from mailroom.escalations.waits import seconds_to_answer
 from mailroom.models import Escalation
 from mailroom.references import require_own
@@ -87,7 +87,8 @@ def open_escalation(
     """Insert the escalation that a delivered mail is; it waits for an answer until it is due.
 
     It joins the open thread to the superior, if there is one (Spec: escalation 10). An `earlier`
-    one that the caller received and that waits for its answer is passed on with it.
+    one that the caller received and that waits for its answer is passed on with it. Raises Denied
+    QUOTA_EXCEEDED where too many of the thread wait.
     """
     superior: Agent | None = caller.policy.agents.get(caller.agent.superior)
     wait = seconds_to_answer(superior, caller.policy)
@@ -107,6 +108,8 @@ def open_escalation(
         follows=earlier,
         root_id=(earlier.root_id or earlier.id) if earlier and passes_on else None,
     )
+    waiting = rows_of(row.first or row).filter(state__in=UNSETTLED).count()
+    caller.require(rules.can_wait_with(waiting, caller.agent))
     if earlier is not None and passes_on:
         settle_thread(earlier, "pass_on", by=caller, now=now, by_what=mail_id)
     record(

@@ -13,9 +13,10 @@ from contracts import closing
 from contracts.issuing.rules import RequestedChannel
 from contracts.vocabulary import ContractOutcome
 from core.actions import Action
+from core.decision import Code
 from core.events import Event as LedgerEvent
 from ledger.models import Event
-from mailroom import inbox, services
+from mailroom import inbox, rules, services
 from mailroom.escalations import answers, threads
 from mailroom.escalations import services as escalations
 from mailroom.escalations import timeouts as unanswered
@@ -181,6 +182,19 @@ class TestReadersAtOnce:
 
 
 class TestSweepsAtOnce:
+    def test_are_as_few_in_a_thread_where_they_are_sent_at_once(self, company, monkeypatch):
+        """Spec: escalation 20."""
+        monkeypatch.setattr(rules, "MOST_WAITING", 3)
+        caller = company.caller("backend_worker")
+
+        def escalate():
+            return escalations.escalate(
+                caller=caller, subject="Help", body="Now.", now=timezone.now()
+            )
+
+        assert at_once([escalate] * 6).count(Code.QUOTA_EXCEEDED) == 3
+        assert Escalation.objects.count() == 3
+
     def test_settle_each_escalation_once(self, company):
         caller = company.caller("backend_worker")
         for _ in range(12):

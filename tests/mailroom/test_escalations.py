@@ -8,9 +8,10 @@ from django.db import IntegrityError, transaction
 from contracts.models import Contract
 from core.decision import Denied
 from ledger.models import Event
+from mailroom import rules
 from mailroom.escalations import answers
 from mailroom.escalations.timeouts import sweep_due
-from mailroom.models import Escalation, OutgoingNotice
+from mailroom.models import Escalation, Mail, OutgoingNotice
 from orgchart.leaders import replace_leader
 from orgchart.models import Agent, Group
 from tests.company import load_company
@@ -471,6 +472,24 @@ class TestOneThread:
         (told,) = mails(nexus, "ceo", sender="system")
         assert told.subject == f"{who} has escalated 3 times without an answer"
         assert Escalation.objects.filter(sender__handle=who, first=None).count() == 2  # and its own
+
+    @pytest.mark.parametrize("how", [by_tool, by_mail])
+    def test_has_as_many_that_wait_as_one_answer_can_take(self, nexus, monkeypatch, how):
+        """Spec: escalation 20."""
+        monkeypatch.setattr(rules, "MOST_WAITING", 2)
+        how(nexus, "backend_worker", NOW)
+        sweep_due(now=after(seconds=WAIT))
+        last = how(nexus, "backend_worker", after(seconds=WAIT))
+        before = Mail.objects.count(), Escalation.objects.count()
+        tool, more = "escalate", {}
+        if how is by_mail:
+            tool, more = "send_mail", {"to": "it_manager", "type": "escalation"}
+        refused = call(nexus, "backend_worker", tool, **HELP, **more)
+        assert (refused.status, refused.code) == (429, "QUOTA_EXCEEDED")
+        assert (Mail.objects.count(), Escalation.objects.count()) == before
+        by_mail(nexus, "frontend_worker", NOW)
+        reply(nexus, "it_manager", "backend_worker", last)
+        how(nexus, "backend_worker", NOW)
 
     def test_adds_no_sentence_of_the_system_to_what_the_ceo_is_told(self, nexus):
         """Spec: mail 45."""
