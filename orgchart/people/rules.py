@@ -175,6 +175,25 @@ def _out_of_reach(message: str) -> Decision:
     )
 
 
+def can_leave_boards(
+    username: str, after: Standing, boards: Mapping[int, Collection[str]]
+) -> Decision:
+    """Decide whether each Board keeps a member: no one else could give it one again."""
+    emptied = [
+        one
+        for one, members in boards.items()
+        if set(members) == {username} and not after.is_of_board(one)
+    ]
+    if not emptied:
+        return Allow("every Board keeps a member")
+    return deny(
+        Code.NOT_YOURS,
+        f"{username} is the only member of a Board, which would have none",
+        "first make another user a member of it, or ask the operator: manage.py people",
+        rule="a Board keeps a member (spec: people 63)",
+    )
+
+
 def can_set_password(asked: Collection[int], username: str) -> Decision:
     """Decide whether a person may choose the password of somebody else, and so act as them."""
     if not asked:

@@ -173,6 +173,7 @@ def _asked(
         ids = {one for one in concerned if one is not None}
     boards = {one: board_members(one) for one in ids}
     username = user.get_username()
+    require(rules.can_leave_boards(username, after, boards))
     asked = rules.boards_to_ask(
         by=who.username,
         username=username,

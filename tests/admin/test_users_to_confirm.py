@@ -228,6 +228,17 @@ class TestAMemberOfTheBoard:
         assert decide(second, waiting(), "confirm").status_code == 302
         assert board_members(company.organisation.id) == {"board"}
 
+    @pytest.mark.parametrize(
+        "fields",
+        [{"groups": []}, {"is_active": None}, {"is_staff": None}, {"every_organisation": None}],
+        ids=str,
+    )
+    def test_that_is_the_only_one_stays(self, board, company, fields):
+        """Spec: people 63: nobody inside could give the Board a member again."""
+        answer = change(board, User.objects.get(username="board"), **fields)
+        assert "only member of a Board" in answer.content.decode()
+        assert board_members(company.organisation.id) == {"board"}
+
     def test_leaves_at_once_where_two_stay(self, board, second, member, company):
         third = member("third", BOARD)
         change(board, third, groups=[])

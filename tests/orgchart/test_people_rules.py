@@ -249,6 +249,25 @@ class TestChangingAUser:
         )  # fmt: skip
         assert isinstance(found, Allow) is is_allowed
 
+    @pytest.mark.parametrize(
+        ("boards", "after", "is_allowed"),
+        [
+            ({A: {"eve"}}, NOTHING, False),
+            ({A: {"eve"}}, standing([BOARD], [A]), True),
+            ({A: {"eve"}}, standing([BOARD], [B]), False),
+            ({A: {"eve"}, B: {"eve"}}, standing([BOARD], [A]), False),
+            ({A: {"eve"}, B: {"eve"}}, standing([BOARD], [EVERY]), True),
+            ({A: {"eve"}, HERE: {"eve", "ada"}}, standing([HR], [EVERY]), False),
+            ({A: {"eve", "ada"}}, NOTHING, True),
+            ({A: {"ada"}}, NOTHING, True),
+            ({A: set()}, NOTHING, True),
+        ],
+    )
+    def test_leaves_no_board_without_a_member(self, boards, after, is_allowed):
+        """Spec: people 63."""
+        found = rules.can_leave_boards("eve", after, boards)
+        assert isinstance(found, Allow) is is_allowed
+
     @pytest.mark.parametrize("is_superuser", [True, False])
     def test_that_is_a_superuser_is_for_superusers(self, is_superuser):
         plain = standing([HR], [A])
