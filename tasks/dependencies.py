@@ -41,6 +41,8 @@ RULE = "dependencies (spec: tasks 30)"
 NO_CIRCLE = "dependency_no_circle"
 MOST = 200
 """Tasks that a task waits for: as many as a call names. Every list of tasks shows them."""
+MOST_HELD = 1000
+"""Tasks that wait for a task: its end counts all of them, and tells of each that is free."""
 
 READ_MANY = READ.replace("t.number = %(number)s", "t.number = ANY(%(numbers)s)")
 # One statement inserts all, so that the trigger looks for circles once.
@@ -150,9 +152,11 @@ def require_joinable(named: NamedNeighbours, row: TaskRow, actor: TaskActor) -> 
             raise _circle(row, row)
         if other.status is Status.DELETED:
             raise Denied(already_ended(other, RULE))
-    _require_few(row, len(named.blocked_by))
+    _require_few(row, waits_for=len(named.blocked_by), holds=len(named.blocks))
     for other in named.blocks:
-        _require_few(other, 1)
+        _require_few(other, waits_for=1)
+    for other in named.blocked_by:
+        _require_few(other, holds=1)
     warnings = _require_changeable(named.blocks, row, actor)
     waiting = [row] if named.new_open_blockers else []
     waiting += named.blocks if row.status in UNFINISHED else ()
@@ -167,12 +171,20 @@ def require_joinable(named: NamedNeighbours, row: TaskRow, actor: TaskActor) -> 
     return warnings
 
 
-def _require_few(row: TaskRow, more: int) -> None:
-    if more and len(row.blocked_by) + more > MOST:
+def _require_few(row: TaskRow, *, waits_for: int = 0, holds: int = 0) -> None:
+    """Refuse what a list of tasks, or the end of the task, could not take any more."""
+    if waits_for and len(row.blocked_by) + waits_for > MOST:
         raise refuse(
             Code.INVALID_PARAMS,
             f"Task #{row.number} would wait for more than {MOST} tasks.",
             "create a task that waits for some of them, and let this one wait for it instead",
+            rule=RULE,
+        )
+    if holds and len(row.blocks) + holds > MOST_HELD:
+        raise refuse(
+            Code.INVALID_PARAMS,
+            f"More than {MOST_HELD} tasks would wait for task #{row.number}.",
+            "create a task that waits for this one, and let some of them wait for it instead",
             rule=RULE,
         )
 

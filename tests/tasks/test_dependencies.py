@@ -11,6 +11,7 @@ from mailroom.models import Mail
 from tasks import dependencies, services
 from tasks.models import Dependency, Task
 from tasks.vocabulary import Status
+from tests.decisions import denied
 from tests.tasks.world import NOW, caller_of, dev_team, permit
 
 
@@ -60,6 +61,24 @@ class TestJoining:
         ]:  # fmt: skip
             assert refused(update, "architect", task_id, **fields).deny.code is Code.INVALID_PARAMS
         update("architect", waiting, add_blocked_by=(one,))
+
+    def test_lets_no_more_tasks_wait_for_one_than_its_end_can_count(
+        self, make, update, monkeypatch
+    ):
+        monkeypatch.setattr(dependencies, "MOST_HELD", 2)
+        one, two, three, blocker = make(), make(), make(), make()
+        found = refused(update, "architect", blocker, add_blocks=(one, two, three))
+        assert found.deny.code is Code.INVALID_PARAMS
+        update("architect", blocker, add_blocks=(one, two))
+        for task_id, fields in [
+            (blocker, {"add_blocks": (three,)}),
+            (three, {"add_blocked_by": (blocker,)}),
+        ]:
+            found = refused(update, "architect", task_id, **fields)
+            assert found.deny.code is Code.INVALID_PARAMS
+        with denied("INVALID_PARAMS"):
+            make(blocked_by=[blocker])
+        update("architect", blocker, add_blocks=(one,))
 
     def test_again_changes_no_dependency(self, make, update):
         one, two = make(), make()
