@@ -13,6 +13,7 @@ from typing import Any
 
 from axes.handlers.proxy import AxesProxyHandler
 from django.contrib.auth import authenticate
+from django.contrib.auth.models import User
 from django.contrib.auth.signals import user_login_failed
 from django.core.exceptions import ValidationError
 from django.http import HttpRequest
@@ -30,6 +31,9 @@ from nexus_site.serving.proxies import client_address
 AT_ONCE = 2  # password checks in one process: each takes 100 MB and a core
 PATIENCE = 3.0  # seconds that a sign-in waits for its turn
 MOST_RECORDED = 60  # failures of unknown callers that a process records in a minute
+
+UNKNOWN = "?"
+"""In the ledger in place of a name that no user has: people type a password there by mistake."""
 
 CHECKS = BoundedSemaphore(AT_ONCE)
 """The turns of password checks; a flood of them waits here and is turned away."""
@@ -150,6 +154,8 @@ class RecordedPassword:
 
 def _record(action: Action, name: str, request: HttpRequest | None, **details: Any) -> None:
     failed = action in {Action.PERSON_SIGN_IN_FAILED, Action.PERSON_LOCKED_OUT}
+    if failed and not User.objects.filter(username=name).exists():
+        name = UNKNOWN
     if request is not None:
         details["address"] = client_address(request)
     event = Event(

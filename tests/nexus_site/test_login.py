@@ -191,7 +191,8 @@ class TestAKnownBrowser:
 
     def test_is_counted_by_a_name_that_no_person_has(self, client, person):
         self.guess(client, username="alice#1")
-        assert {each.subject for each in events("person.locked_out")} == {"human:alice#1"}
+        assert {each.subject for each in events("person.locked_out")} == {"human:?"}
+        assert sign_in(client).status_code == 302
 
 
 def events(action):
@@ -216,6 +217,15 @@ class TestTheLedger:
         }
         assert events("person.locked_out")
         assert "guess" not in str([e.details for e in failed])
+
+    def test_has_no_name_that_no_user_has(self, client, person, settings):
+        """Spec: people 53: people type their password there by mistake."""
+        settings.AXES_FAILURE_LIMIT = 2
+        for _ in range(3):
+            sign_in(client, username="correct horse battery", password="alice")
+        failed = events("person.sign_in_failed") + events("person.locked_out")
+        assert {event.subject for event in failed} == {"human:?"}
+        assert "horse" not in str([event.details for event in failed])
 
     def test_is_not_filled_by_strangers(self, client, monkeypatch):
         monkeypatch.setattr(signing_in, "FAILURES", signing_in.FailureLog())
