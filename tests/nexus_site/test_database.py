@@ -2,12 +2,13 @@
 
 from concurrent.futures import ThreadPoolExecutor
 from threading import Barrier
+from time import monotonic
 
 import psycopg
 import pytest
-from django.db import close_old_connections, connection
+from django.db import close_old_connections, connection, connections
 
-from nexus_site.run.database.base import NewestFirst
+from nexus_site.run.database.base import SET_UP, NewestFirst
 from tests.patience import PATIENCE
 
 AT_ONCE = 4
@@ -59,6 +60,39 @@ def test_agents_and_people_get_answers_after_a_restart(pooled, client):
     end_all()
     answers += pooled.map(lambda _: client.get("/admin/login/").status_code, range(AT_ONCE))
     assert set(answers) == {401, 200}
+
+
+SPOILT = {
+    "in_atomic_block": True, "closed_in_transaction": True, "needs_rollback": True,
+    "errors_occurred": True, "savepoint_ids": ["s"], "atomic_blocks": [1], "run_on_commit": [1],
+    "health_check_done": False, "close_at": None,
+}  # fmt: skip
+"""What the use before may have left behind."""
+
+
+def test_a_connection_that_was_lent_before_begins_as_django_begins_one(transactional_db):
+    wrapper, begun = connections["default"], []
+    for is_first in (False, True, False):
+        wrapper.close()
+        vars(wrapper).update(SPOILT | {"in_atomic_block": False, "closed_in_transaction": False})
+        wrapper.connect()
+        if is_first:  # for Django's own way
+            delattr(wrapper.connection, SET_UP)
+            wrapper.close()
+            vars(wrapper).update(SPOILT)
+            wrapper.connect()
+        assert wrapper.close_at <= monotonic()
+        begun.append({**vars(wrapper), "close_at": 0.0, "connection": None})
+    assert begun[0] == begun[1] == begun[2]
+    assert not begun[0]["needs_rollback"]
+
+
+def test_a_connection_that_came_back_in_a_transaction_commits_by_itself_again(transactional_db):
+    wrapper = connections["default"]
+    wrapper.set_autocommit(False)
+    wrapper.close()
+    wrapper.ensure_connection()
+    assert (wrapper.get_autocommit(), wrapper.connection.autocommit) == (True, True)
 
 
 def test_the_connection_that_came_back_last_is_lent(transactional_db):

@@ -97,10 +97,6 @@ class PersonRenderer(BrowsableAPIRenderer):
 class FixedNegotiation(BaseContentNegotiation):
     """Negotiates nothing: JSON in, JSON out; a page only for a signed-in person's browser."""
 
-    def select_parser(self, request: Request, parsers: Sequence[BaseParser]) -> BaseParser:
-        """The one parser there is."""
-        return parsers[0]
-
     def select_renderer(
         self,
         request: Request,

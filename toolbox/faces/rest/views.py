@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cache
 from typing import Any
 
 from django.http import HttpRequest, HttpResponse
+from rest_framework.authentication import BaseAuthentication
+from rest_framework.negotiation import BaseContentNegotiation
+from rest_framework.parsers import BaseParser
 from rest_framework.request import Request
 from rest_framework.response import Response
+from rest_framework.throttling import BaseThrottle
 from rest_framework.views import APIView
 
 from core.decision import Code, Denied, refuse
@@ -28,14 +34,70 @@ LAST = "nexus.last"
 """In the scope of a request that may wait: whether no look follows this one; None for the first."""
 
 
+class AgentRequest(Request):
+    """The framework's request, whose body is one JSON object: no forms and no files."""
+
+    _object: dict[str, Any] | None = None
+
+    @property
+    def data(self) -> dict[str, Any]:
+        """The JSON object of the body, read once. Raises Denied."""
+        if self._object is None:
+            read = self.parsers[0].parse
+            self._object = read(self._request, self.content_type, self.parser_context)
+        return self._object
+
+
+@dataclass(frozen=True, slots=True)
+class Shared:
+    """What every request of a view is read and proved with: made once, for it keeps nothing."""
+
+    parsers: Sequence[BaseParser]
+    authenticators: Sequence[BaseAuthentication]
+    negotiator: BaseContentNegotiation
+    throttles: Sequence[BaseThrottle]
+
+
 class AgentView(APIView):
     """Base of the API's views; settings.REST_FRAMEWORK says how callers prove themselves.
 
-    `request.user` is the Caller, `request.data` the JSON object of the body.
+    `request.user` is the Caller, `request.data` the JSON object of the body. Of the framework's
+    steps a call takes those that decide something: it asks who calls and how often. A renderer is
+    chosen for an answer that needs one, versions and permissions there are none.
     """
 
     method = "POST"
+    format_kwarg = None
     default_response_headers: dict[str, str] = {}
+
+    @classmethod
+    @cache
+    def shared(cls) -> Shared:
+        """What settings and class say that its requests are read and proved with."""
+        view = cls()
+        return Shared(
+            parsers=view.get_parsers(),
+            authenticators=view.get_authenticators(),
+            negotiator=view.get_content_negotiator(),
+            throttles=view.get_throttles(),
+        )
+
+    def initialize_request(self, request: HttpRequest, *args: Any, **kwargs: Any) -> Request:
+        """The request as the framework has it; what reads and proves it keeps nothing of it."""
+        shared = self.shared()
+        return AgentRequest(
+            request,
+            parsers=shared.parsers,
+            authenticators=shared.authenticators,
+            negotiator=shared.negotiator,
+            parser_context=self.get_parser_context(request),
+        )
+
+    def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
+        """Ask who calls, and whether it may call again."""
+        self.perform_authentication(request)
+        for throttle in self.shared().throttles:
+            throttle.allow_request(request, self)
 
     def perform_authentication(self, request: Request) -> None:
         """Check the method before the key: a call that no agent can make needs no caller."""
@@ -47,7 +109,16 @@ class AgentView(APIView):
                 rule="http method",
                 allow=[self.method],
             )
-        super().perform_authentication(request)
+        (authentication,) = self.shared().authenticators
+        request.user, request.auth = authentication.authenticate(request)
+
+    def finalize_response(
+        self, request: Request, response: HttpResponse, *args: Any, **kwargs: Any
+    ) -> HttpResponse:
+        """Prepare what a renderer writes; any other answer is whole."""
+        if isinstance(response, Response):
+            super().finalize_response(request, response, *args, **kwargs)
+        return response
 
     def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
         """Answer, and let go of the request and its body at once.
