@@ -5,7 +5,9 @@ from __future__ import annotations
 import base64
 import binascii
 from collections.abc import Callable
-from typing import TypeVar
+from typing import Any, TypeVar
+
+from django.db.models import QuerySet
 
 from core.decision import Code, Denied, refuse
 from core.ids import row_id
@@ -14,6 +16,8 @@ Row = TypeVar("Row")
 
 MAX_LIMIT = 200
 DEFAULT_LIMIT = 50
+LOOKED_THROUGH = 1000
+"""Rows among which a page looks for those that its reader may read; the next page looks further."""
 
 
 def encode(place: str) -> str:
@@ -54,6 +58,15 @@ def cut(
     """One page of rows that were read one past its limit, and the cursor of the next page."""
     page = rows[:limit]
     return page, encode(str(place(page[-1]))) if len(rows) > limit else None
+
+
+def floor_of(rows: QuerySet[Any]) -> int | None:
+    """The id of the last of the rows, newest first, that a page looks at; None where it sees all.
+
+    A page of what few rows of a long list are ends there, with a cursor, full or not.
+    """
+    last = list(rows.values_list("id", flat=True)[LOOKED_THROUGH - 1 : LOOKED_THROUGH + 1])
+    return last[0] if len(last) > 1 else None
 
 
 def unknown_cursor() -> Denied:

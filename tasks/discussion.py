@@ -96,9 +96,13 @@ def read_comments(
     found = Comment.objects.filter(task_id=row_id).order_by("-id")
     if place is not None:
         found = found.filter(id__lt=place)
+    floor = None
     if reads.ids is not None:
-        found = found.filter(writer__in=reads.ids)
+        floor = paging.floor_of(found)
+        found = found.filter(writer__in=reads.ids, id__gte=floor or 0)
     page, earlier = paging.cut(list(found[: MAX_COMMENTS + 1]), MAX_COMMENTS, lambda one: one.id)
+    if earlier is None and floor is not None:
+        earlier = paging.encode(str(floor))
     lines: list[CommentLine] = [
         {"author": one.author, "body": one.body, "createdAt": one.created_at}
         for one in reversed(page)

@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 
 from django.db.models import Q, QuerySet
 
+from core import paging
 from core.blank import is_blank
 from documents.memory import rules
 from documents.memory.owners import MemoryOwner
@@ -40,25 +41,29 @@ def newest_entries(
     size: int,
     before: int | None = None,
     writers: Collection[int] | None = None,
-) -> tuple[list[MemoryEntry], bool]:
-    """The newest entries of a memory, newest first, of `size` characters at most; whether more.
+) -> tuple[list[MemoryEntry], int | None]:
+    """The newest entries of a memory, newest first, of `size` characters at most; before which id
+    there may be more.
 
     What a person corrected or withdrew is left out, and what agents other than `writers` wrote.
     """
-    rows = _rows_of(owner).filter(replaced_by=None).exclude(text="")
-    if writers is not None:
-        rows = rows.filter(Q(author=None) | Q(author__in=writers))
+    rows = _rows_of(owner).order_by("-id")
     if before is not None:
         rows = rows.filter(id__lt=before)
+    floor = None
+    if writers is not None:
+        floor = paging.floor_of(rows)
+        rows = rows.filter(Q(author=None) | Q(author__in=writers), id__gte=floor or 0)
+    rows = rows.filter(replaced_by=None).exclude(text="")
     found: list[MemoryEntry] = []
     left = size
-    for row in rows.select_related("author__group").order_by("-id")[: limit + 1]:
+    for row in rows.select_related("author__group")[: limit + 1]:
         entry = _entry_of(row)
         left -= len(entry.text)
         if len(found) == limit or (left < 0 and found):
-            return found, True
+            return found, found[-1].id
         found.append(entry)
-    return found, False
+    return found, floor
 
 
 def replaced_entries(*, owner: MemoryOwner) -> list[MemoryEntry]:

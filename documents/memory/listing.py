@@ -23,7 +23,7 @@ def read_memory(*, caller: Caller, scope: str, cursor: str | None, limit: int) -
     caller.require(rules.can_read(scope, caller.agent))
     owner = owner_of(scope, caller.agent, caller.policy)
     take_in_edits(owner)
-    entries, more = newest_entries(
+    entries, earlier = newest_entries(
         owner=owner,
         limit=limit,
         size=PAGE_SIZE,
@@ -35,5 +35,5 @@ def read_memory(*, caller: Caller, scope: str, cursor: str | None, limit: int) -
         "path": owner.path,
         "text": memory_text(entries),
         "entries": len(entries),
-        "next_cursor": paging.encode(str(entries[-1].id)) if more else None,
+        "next_cursor": None if earlier is None else paging.encode(str(earlier)),
     }
