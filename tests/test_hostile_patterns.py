@@ -46,8 +46,6 @@ BOUNDED = {
     ("documents.memory.query", "TERM"): "the query of memory_search has 500 characters at most",
 }
 """Patterns that are not linear, and why their text is short."""
-IN_FUNCTIONS = {("workspace.builds.rules", "joined")}
-"""Built in a function: a literal between two others."""
 
 
 def sources():
@@ -88,8 +86,6 @@ def patterns():
     """Every pattern of text: its module, name, and the ways it is used."""
     for module, tree in sources():
         for node, name in calls_of_re(tree):
-            if (module, name) in IN_FUNCTIONS and not isinstance(node.args[0], ast.Constant):
-                continue
             given = node.args[: 2 if node.func.attr == "compile" else 1]
             scope = vars(importlib.import_module(module))
             pattern = re.compile(*(eval(ast.unparse(each), dict(scope)) for each in given))

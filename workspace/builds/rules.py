@@ -21,6 +21,15 @@ CI_FILE = re.compile(r"\.github/workflows/[A-Za-z0-9_][A-Za-z0-9_.-]*\.ya?ml")
 RULE = "docker_deploy deploys one artefact to one environment (spec: hands 9)"
 BUILT_RULE = "images are built from their folder (spec: hands 8)"
 IMAGE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._/:@-]*(\$[A-Za-z0-9._:${}+-]*)?")
+CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+"""No engine needs them in a Dockerfile. To some they are spaces or ends of lines, to others not."""
+JOINTS = (
+    re.compile(r"\\[ \t]*\n"),
+    re.compile(r"(?<!\\)\\[ \t]*\n"),
+    re.compile(r"`[ \t]*\n"),
+    re.compile(r"(?<!`)`[ \t]*\n"),
+)
+"""What joins a line with the next one: for some engines also after one like it, for others not."""
 HEXADECIMAL = re.compile(r"[0-9A-Fa-f]+")
 OURS = re.compile(r"nexus-[0-9a-f]{10}")
 """How the names of an installation's images begin."""
@@ -140,7 +149,14 @@ def can_build_from(dockerfile: str, own: str) -> Decision:
     Instructions are found as the engine finds them, after lines were joined by either of the two
     characters that can join them.
     """
-    for line in _instructions(dockerfile):
+    text = dockerfile.replace("\r\n", "\n")
+    if CONTROLS.search(text):
+        return _unbuildable(
+            "the Dockerfile has control characters, which engines read in different ways",
+            "write it with spaces, tabs and newlines only",
+            "its Dockerfile has control characters",
+        )
+    for line in _instructions(text):
         words = line.split()
         while words and words[0].upper() == "ONBUILD":
             words = words[1:]
@@ -195,17 +211,14 @@ def _is_public_or_own(image: str, own: str) -> bool:
     return not OURS.search(image) or image.startswith(f"{own}/")
 
 
-def _instructions(dockerfile: str) -> Iterator[str]:
+def _instructions(text: str) -> Iterator[str]:
     """Every line that an engine may take for an instruction."""
     lines = [
-        line
-        for line in dockerfile.splitlines()
-        if line.strip() and not line.lstrip().startswith("#")
+        line for line in text.split("\n") if line.strip() and not line.lstrip().startswith("#")
     ]
     yield from lines
-    for joint in ("\\", "`"):
-        joined = re.sub(rf"{re.escape(joint)}[ \t]*\n", "", "\n".join(lines))
-        yield from joined.splitlines()
+    for joint in JOINTS:
+        yield from joint.sub("", "\n".join(lines)).split("\n")
 
 
 def user_of(image: Mapping[str, Any]) -> str:

@@ -40,7 +40,9 @@ class TestADockerfile:
         ["FROM scratch\nADD http://169.254.169.254/ /x", "add . /", "  \tAdd x y",
          "ONBUILD ADD a b", "onbuild onbuild add a b",
          "A\\\nDD http://x /", "A\\ \n# note\n\nDD http://x /",
-         "# escape=`\nA`\nDD http://x /", "FROM a\r\nADD b c\r\n", "ADD\tx y", "ADD --link x y"],
+         "# escape=`\nA`\nDD http://x /", "FROM a\r\nADD b c\r\n", "ADD\tx y", "ADD --link x y",
+         "A\\\r\nDD http://x /", "RUN x \\\\\nA\\\nDD http://x /", "RUN x ``\nA`\nDD http://x /",
+         "RUN x \\\n\x1c\nA\\\nDD http://x /", "RUN x \\\n\x1f# y\nA\\\nDD http://x /"],
     )  # fmt: skip
     def test_fetches_nothing(self, text):
         assert isinstance(rules.can_build_from(text, OWN), Deny)
@@ -64,7 +66,9 @@ class TestADockerfile:
         "line",
         ["FROM {}", "from  --platform=linux/amd64 {} AS x", "ONBUILD FROM {}", "FROM \\\n# x\n {}",
          "FROM x AS y\nCOPY --chown=1:1 --from={} /x /y", "# escape=`\nCOPY --from=`\n{} a b",
-         "RUN --mount=type=bind,from={},target=/x cat /x/y"],
+         "RUN --mount=type=bind,from={},target=/x cat /x/y", "FROM\v{}", "FROM\f{} AS x",
+         "FROM\r{}", "FROM --platform=linux/amd64\v{}", "FROM x\nCOPY\f--from={} /x /y",
+         "RUN echo \\\\\nFROM \\\n{}", "# escape=`\nRUN echo ``\nFROM `\n{}"],
     )  # fmt: skip
     def test_names_no_image_of_somebody_else(self, line, image):
         """The engine knows them by their names and by each piece of their digests."""
