@@ -176,6 +176,8 @@ class Engine:
             "POST", "/build", params=params, content=context, headers=headers, watch=words
         )
         words(b"\n")
+        if 300 <= status < 400:  # it has built nothing
+            raise EngineUnavailable(NOT_ITS_API)
         if status >= 400:
             raise EngineRefused(status, _problem_in(body))
         if words.problem:

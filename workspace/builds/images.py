@@ -138,8 +138,8 @@ def _build(engine: Engine, context: bytes, name: str, run: RecordedRun) -> tuple
             rule=RULE,
             path="its build fails",
         ) from refusal
-    found = engine.image(image or name) or {}
+    found = engine.image(image if rules.DIGEST.fullmatch(image) else name) or {}
     digest = str(found.get("Id") or "")
-    if not digest.startswith("sha256:"):
+    if not rules.DIGEST.fullmatch(digest):
         raise EngineUnavailable("it does not know the image that it built")
     return digest, said

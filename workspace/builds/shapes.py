@@ -7,11 +7,14 @@ from typing import Annotated, Any
 from pydantic import Field, TypeAdapter
 from typing_extensions import TypedDict
 
+EngineId = Annotated[str, Field(pattern=r"^[A-Za-z0-9:._-]{1,128}$")]
+"""How engines name images and containers: it goes into addresses and tables."""
+
 
 class Named(TypedDict):
     """What the engine made or lists."""
 
-    Id: Annotated[str, Field(min_length=1)]
+    Id: EngineId
 
 
 class ImageConfig(TypedDict, total=False):
@@ -25,7 +28,7 @@ class ImageConfig(TypedDict, total=False):
 class Image(TypedDict, total=False):
     """An image."""
 
-    Id: str
+    Id: EngineId
     Config: ImageConfig | None
 
 
@@ -59,7 +62,7 @@ class NetworkSettings(TypedDict, total=False):
 class Container(TypedDict, total=False):
     """A container."""
 
-    Id: str
+    Id: EngineId
     State: ContainerState | None
     NetworkSettings: NetworkSettings | None
 

@@ -1,5 +1,7 @@
 """docker_build against an engine on a unix socket: what is sent, and what comes of it."""
 
+import json
+
 import pytest
 
 from core.database import in_transaction
@@ -112,6 +114,20 @@ class TestABuild:
     @pytest.mark.parametrize("asked", ["POST /build", "/json"])
     def test_says_that_the_engine_does_not_answer(self, devops, engine, folder, trouble, asked):
         engine.trouble[asked] = trouble
+        assert code(build(devops)) == "DRIVER_UNAVAILABLE"
+
+    @pytest.mark.parametrize(
+        "named", ["sha256:" + "b" * 5000, "sha256:\0", "sha256:\ud800", "sha256:../x\n", "x" * 64]
+    )
+    def test_takes_no_name_that_is_no_digest(self, devops, engine, folder, named):
+        engine.trouble["POST /build"] = json.dumps({"aux": {"ID": named}}).encode()
+        engine.trouble["/json"] = json.dumps({"Id": named}).encode()
+        assert code(build(devops)) == "DRIVER_UNAVAILABLE"
+        assert not ImageBuild.objects.exists()
+
+    def test_takes_no_redirect_for_a_build(self, devops, engine, folder):
+        assert code(build(devops)) == "OK"
+        engine.trouble["POST /build"] = (302, b"")
         assert code(build(devops)) == "DRIVER_UNAVAILABLE"
 
     def test_ends_in_time(self, devops, engine, folder, settings):
