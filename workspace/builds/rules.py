@@ -40,6 +40,8 @@ PLACES = frozenset(
 """What comes before a colon and a digest, or a place of the engine's machine, not before a tag."""
 QUOTING = "\"'\\`"
 UNPRIVILEGED = "65534:65534"
+ZERO = re.compile(r"[+-]?0+")
+"""Root by number, in every spelling that engines read."""
 
 
 def needs_approval(environment: str) -> bool:
@@ -225,7 +227,7 @@ def user_of(image: Mapping[str, Any]) -> str:
     """The user that a container of this image runs as: never root by number or name."""
     named = str((image.get("Config") or {}).get("User") or "")
     first = named.partition(":")[0].strip()
-    if first in ("", "root") or (first.isdigit() and int(first) == 0):
+    if first in ("", "root") or ZERO.fullmatch(first):
         return UNPRIVILEGED
     return named
 

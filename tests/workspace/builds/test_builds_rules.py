@@ -94,7 +94,8 @@ class TestADockerfile:
 
 class TestAContainer:
     @pytest.mark.parametrize(
-        "user", ["", None, "root", "0", "0:0", "root:root", "00", " 0", "0:12"]
+        "user",
+        ["", None, "root", "0", "0:0", "root:root", "00", " 0", "0:12", "+0", "-0:0", "+00:1"],
     )
     def test_is_not_run_by_root(self, user):
         assert rules.user_of({"Config": {"User": user}}) == rules.UNPRIVILEGED
