@@ -13,13 +13,14 @@ from django.conf import settings
 
 from workspace.builds.engine import Engine, EngineRefused, EngineUnavailable
 from workspace.builds.models import Deployment
-from workspace.builds.rules import user_of
+from workspace.builds.rules import user_of, volumes_of
 from workspace.builds.vocabulary import DeploymentState
 from workspace.runs.recording import RecordedRun
 
 WATCHED = 3.0
 """Seconds that a container must run before it counts as started."""
 SCRATCH = "rw,noexec,nosuid,nodev,size=64m"
+PLACES = ("/tmp", "/run")  # noqa: S108  inside the container
 SYSTEM_CALLS = ["no-new-privileges"]
 
 
@@ -79,7 +80,7 @@ def config_of(row: Deployment, image: Mapping[str, Any]) -> dict[str, Any]:
             "CapDrop": ["ALL"],
             "SecurityOpt": SYSTEM_CALLS,
             "ReadonlyRootfs": True,
-            "Tmpfs": {"/tmp": SCRATCH, "/run": SCRATCH},  # noqa: S108  inside the container
+            "Tmpfs": dict.fromkeys((*PLACES, *volumes_of(image)), SCRATCH),
             "NetworkMode": settings.CONTAINER_NETWORK,
             "PublishAllPorts": False,
             "IpcMode": "private",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import posixpath
 import re
 from collections.abc import Collection, Iterator, Mapping
 from datetime import datetime
@@ -230,6 +231,29 @@ def user_of(image: Mapping[str, Any]) -> str:
     if first in ("", "root") or ZERO.fullmatch(first):
         return UNPRIVILEGED
     return named
+
+
+def volumes_of(image: Mapping[str, Any]) -> list[str]:
+    """The folders that an image declares as volumes."""
+    declared = (image.get("Config") or {}).get("Volumes") or {}
+    return sorted({posixpath.normpath(path) for path in declared})
+
+
+def can_hold_volumes(image: Mapping[str, Any]) -> Decision:
+    """Decide whether what an image declares as volumes can be scratch space of its container.
+
+    An engine's own volume would be room on the machine's disk, without a limit (Spec: hands 24).
+    """
+    odd = [path for path in volumes_of(image) if not re.match(r"/[^/]", path)]
+    if not odd:
+        return Allow("a container writes to scratch space only (spec: hands 24)")
+    return deny(
+        Code.INVALID_PARAMS,
+        f"the image declares the volume {odd[0][:100]!r}, which is no absolute path of a folder",
+        "declare volumes as absolute paths in the Dockerfile and build the image again",
+        rule="a container writes to scratch space only (spec: hands 24)",
+        artifact="its image declares a volume that is no absolute path",
+    )
 
 
 def port_of(image: Mapping[str, Any]) -> int | None:

@@ -22,6 +22,7 @@ class ImageConfig(TypedDict, total=False):
 
     User: str | None
     ExposedPorts: dict[str, Any] | None
+    Volumes: dict[str, Any] | None
     Labels: dict[str, str] | None
 
 

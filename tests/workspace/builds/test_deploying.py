@@ -65,6 +65,22 @@ class TestADeployment:
         assert host["PidsLimit"] > 0
         assert container["Config"]["User"] == "65534:65534"
 
+    def test_gives_its_volumes_no_disk_of_the_machine(self, devops, engine, api):
+        engine.image(DIGEST, Volumes={"/data/": {}, "/var//lib/x": {}})
+        assert deploy(devops).body["ok"]
+        ((_, container),) = engine.containers.items()
+        scratch = container["Config"]["HostConfig"]["Tmpfs"]
+        assert scratch.keys() == {"/tmp", "/run", "/data", "/var/lib/x"}
+        assert {"size=64m", "noexec"} <= set.intersection(
+            *(set(v.split(",")) for v in scratch.values())
+        )
+
+    @pytest.mark.parametrize("volume", ["data", "../x", "/", "", "//x", "."])
+    def test_takes_no_volume_that_is_no_absolute_path(self, devops, engine, api, volume):
+        engine.image(DIGEST, Volumes={volume: {}})
+        assert code(deploy(devops)) == "INVALID_PARAMS"
+        assert not engine.containers
+
     def test_puts_away_what_ran_before_in_the_same_place_only(self, nexus, devops, engine, api):
         built_in(nexus, engine, OTHER)
         built_in(nexus, engine, "sha256:" + "c" * 64, service="web")
