@@ -22,7 +22,7 @@ from core.key_form import KEY_PREFIX, PREFIX_LENGTH
 from core.people import board_members
 from core.permissions import Deed, require_deed
 from ledger.services import record
-from orgchart.models import Agent, ApiKey
+from orgchart.models import Agent, ApiKey, Organisation
 from orgchart.people.members import lock_users
 from orgchart.policy.compiled import Policy
 from orgchart.policy.separation import ORDERS_CHANGES
@@ -43,14 +43,17 @@ def issue_key(*, agent: Agent, caller: Actor, now: datetime, reason: str = "") -
     person does not issue alone (Spec: people 55).
     """
     require_deed(caller, Deed.ISSUE_KEY, reason=reason)
-    if not agent.active:
-        raise refuse(
-            Code.AGENT_INACTIVE,
-            f"{agent.handle} is deactivated and gets no key",
-            "activate the agent first",
-        )
     key = KEY_PREFIX + secrets.token_urlsafe(KEY_BYTES)
     with transaction.atomic():
+        # A change that gives the agent's role this right, or ends its service, is before or after.
+        Organisation.objects.select_for_update(no_key=True).get(id=agent.organisation_id)
+        agent = Agent.objects.select_related("role").get(id=agent.id)
+        if not agent.active:
+            raise refuse(
+                Code.AGENT_INACTIVE,
+                f"{agent.handle} is deactivated and gets no key",
+                "activate the agent first",
+            )
         if isinstance(caller, Person):
             lock_users()  # a Board that grows meanwhile ends the key, or is seen here
             board = board_members(agent.organisation_id)

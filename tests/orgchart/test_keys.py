@@ -17,7 +17,7 @@ from core.people import operator, signed_in_as
 from ledger.models import Event
 from orgchart.editing import save_row
 from orgchart.keys import digest_of, issue_key, revoke_key
-from orgchart.models import ApiKey, Membership, Organisation
+from orgchart.models import ApiKey, Membership, Organisation, Role
 from orgchart.packs import export_pack
 from orgchart.people.members import standing_of
 from orgchart.second_person.rules import can_issue_key
@@ -84,6 +84,12 @@ class TestIssuing:
             issue_key(agent=hand, caller=person(acme), now=NOW)
         assert refused.value.deny.code is Code.AGENT_INACTIVE
         assert not ApiKey.objects.exists()
+
+    def test_is_refused_for_who_was_deactivated_meanwhile(self, acme, hand):
+        acme.agents.filter(id=hand.id).update(active=False)
+        with pytest.raises(Denied) as refused:
+            issue_key(agent=hand, caller=person(acme), now=NOW)
+        assert refused.value.deny.code is Code.AGENT_INACTIVE
 
     def test_does_not_happen_when_its_event_cannot_be_written(self, acme, hand, monkeypatch):
         def fail(action, **fields):
@@ -178,6 +184,15 @@ class TestKeysOfAgentsThatOrderChanges:
         assert refused.value.deny.code is Code.APPROVAL_REQUIRED
         assert not boss.keys.exists()
         assert issue_key(agent=boss, caller=operator(acme.id), now=NOW)
+
+    @pytest.mark.usefixtures("board_of_two")
+    def test_are_refused_by_what_the_agent_is_at_this_moment(self, acme):
+        """Not by what it was when the page read it: its role may have changed since."""
+        seen = acme.agents.select_related("role").get(handle="lead")
+        Role.objects.filter(id=seen.role_id).update(tools=["generate_contract"])
+        with pytest.raises(Denied) as refused:
+            issue_key(agent=seen, caller=person(acme), now=NOW)
+        assert refused.value.deny.code is Code.APPROVAL_REQUIRED
 
     @pytest.mark.parametrize(("who", "stays"), [(person, False), (None, True)])
     def test_end_where_a_person_gives_the_tool_to_who_has_one(self, acme, hand, who, stays):
