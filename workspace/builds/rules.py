@@ -195,7 +195,7 @@ def _images_in(words: list[str]) -> Iterator[str]:
             yield option  # the engine takes the quotes out
         for part in option.removeprefix("--").removeprefix("mount=").split(","):
             name, _, image = part.partition("=")
-            if name == "from" and not (image.isascii() and image.isdigit()):  # a stage's number
+            if name == "from":  # a number without a stage is a piece of a digest to some engines
                 yield image
     named = words[1 + len(options) :]
     if verb == "FROM" and named and named[0] not in ("\\", "`"):  # its name is in the next line

@@ -72,8 +72,6 @@ class TestADockerfile:
     )  # fmt: skip
     def test_names_no_image_of_somebody_else(self, line, image):
         """The engine knows them by their names and by each piece of their digests."""
-        if image.isdigit() and "from=" in line:
-            return  # the number of a stage
         assert isinstance(rules.can_build_from(f"{line.format(image)}\n", OWN), Deny)
 
     @pytest.mark.parametrize("option", ["--fr\\om=9a", "--fr'o'm=9a", '--"from"=9a', "--from='9a'"])
@@ -82,7 +80,7 @@ class TestADockerfile:
 
     @pytest.mark.parametrize(
         "text",
-        ["ARG V=3.13\nFROM python:${V}-slim AS build\nCOPY --from=build /a /b\nCOPY --from=0 a b",
+        ["ARG V=3.13\nFROM python:${V}-slim AS build\nCOPY --from=build /a /b",
          "FROM \\\n  python:3", f"FROM {OWN}/base:1",
          "FROM localhost:5000/team/app@sha256:" + "a" * 64,
          "FROM docker:27-dind", "RUN --mount=type=cache,target=/x pip install 'a'", "FROM scratch",
