@@ -40,6 +40,14 @@ PLACES = frozenset(
 )  # fmt: skip
 """What comes before a colon and a digest, or a place of the engine's machine, not before a tag."""
 QUOTING = "\"'\\`"
+OPTIONS = {
+    "FROM": frozenset({"platform"}),
+    "COPY": frozenset({"from", "chown", "chmod", "link", "parents", "exclude"}),
+    "RUN": frozenset({"mount"}),
+}
+"""The options of instructions. With `RUN --network=host` a step has the network of its machine."""
+MOUNTS = frozenset({"bind", "tmpfs"})
+"""What a step may mount: one cache is for the builds of all organisations."""
 UNPRIVILEGED = "65534:65534"
 ZERO = re.compile(r"[+-]?0+")
 """Root by number, in every spelling that engines read."""
@@ -169,6 +177,13 @@ def can_build_from(dockerfile: str, own: str) -> Decision:
                 "use COPY for files of the folder",
                 "its Dockerfile uses ADD",
             )
+        if odd := _odd_option(words):
+            return _unbuildable(
+                f"the Dockerfile has the option {odd[:100]!r}, which may reach beyond its build",
+                "leave it out: FROM takes --platform, RUN --mount of type bind or tmpfs without a "
+                "variable, COPY --from, --chown, --chmod, --link, --parents and --exclude",
+                "its Dockerfile has an option that may reach beyond its build",
+            )
         for image in _images_in(words):
             if not _is_public_or_own(image, own):
                 return _unbuildable(
@@ -184,18 +199,41 @@ def _unbuildable(message: str, next_action: str, path: str) -> Deny:
     return deny(Code.INVALID_PARAMS, message, next_action, rule=BUILT_RULE, path=path)
 
 
+def _options_of(words: list[str]) -> list[str]:
+    return list(takewhile(lambda word: word.startswith("--"), words[1:]))
+
+
+def _odd_option(words: list[str]) -> str:
+    """An option that an instruction does not take here, or that a variable stands for; or ''."""
+    known = OPTIONS.get(words[0].upper()) if words else None
+    for option in _options_of(words) if known else ():
+        name, _, value = option.removeprefix("--").partition("=")
+        if name not in (known or ()) or (name == "mount" and not _is_within_build(value)):
+            return option
+    return ""
+
+
+def _is_within_build(mount: str) -> bool:
+    """Whether a mount is a folder of the build: of its files, its stages, or of nothing yet."""
+    fields = [field.partition("=") for field in mount.split(",")]
+    kinds = {value for name, _, value in fields if name.lower() == "type"}
+    return "$" not in mount and kinds <= MOUNTS
+
+
 def _images_in(words: list[str]) -> Iterator[str]:
     """The images and stages that an instruction names: after FROM, and by `from=` in an option."""
     verb = words[0].upper() if words else ""
     if verb not in ("FROM", "COPY", "RUN"):
         return
-    options = list(takewhile(lambda word: word.startswith("--"), words[1:]))
+    options = _options_of(words)
     for option in options:
         if any(sign in option for sign in QUOTING):
             yield option  # the engine takes the quotes out
         for part in option.removeprefix("--").removeprefix("mount=").split(","):
             name, _, image = part.partition("=")
-            if name == "from":  # a number without a stage is a piece of a digest to some engines
+            if (
+                name.lower() == "from"
+            ):  # a number without a stage is a piece of a digest to some engines
                 yield image
     named = words[1 + len(options) :]
     if verb == "FROM" and named and named[0] not in ("\\", "`"):  # its name is in the next line

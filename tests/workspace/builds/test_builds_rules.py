@@ -74,6 +74,19 @@ class TestADockerfile:
         """The engine knows them by their names and by each piece of their digests."""
         assert isinstance(rules.can_build_from(f"{line.format(image)}\n", OWN), Deny)
 
+    @pytest.mark.parametrize(
+        "text",
+        ["RUN --network=host x", "RUN --mount=type=tmpfs,target=/x --network=none y",
+         "ONBUILD RUN --network=host x", "RUN --network=$N x", "RUN --security=insecure x",
+         "RUN --mount=type=cache,target=/x pip install a", "RUN --mount=Type=cache,target=/x y",
+         "RUN --mount=type=bind,type=cache,target=/x y", "RUN --mount=type=$T,target=/x y",
+         f"ARG M=from={OTHER}/api,target=/x\nRUN --mount=$M y", "RUN --mount=type=ssh x",
+         f"RUN --mount=type=bind,From={OTHER}/api,target=/x y", "RUN --$X y", "RUN -- --x",
+         f"ARG F=from={OTHER}/api\nCOPY --$F /x /y", "COPY --fr$O=9a /x /y", "FROM --$X scratch"],
+    )  # fmt: skip
+    def test_reaches_nothing_beyond_its_build(self, text):
+        assert isinstance(rules.can_build_from(text, OWN), Deny)
+
     @pytest.mark.parametrize("option", ["--fr\\om=9a", "--fr'o'm=9a", '--"from"=9a', "--from='9a'"])
     def test_hides_no_option(self, option):
         assert isinstance(rules.can_build_from(f"COPY {option} /x /y", OWN), Deny)
@@ -83,7 +96,9 @@ class TestADockerfile:
         ["ARG V=3.13\nFROM python:${V}-slim AS build\nCOPY --from=build /a /b",
          "FROM \\\n  python:3", f"FROM {OWN}/base:1",
          "FROM localhost:5000/team/app@sha256:" + "a" * 64,
-         "FROM docker:27-dind", "RUN --mount=type=cache,target=/x pip install 'a'", "FROM scratch",
+         "FROM docker:27-dind", "RUN --mount=type=bind,source=a,target=/x pip install 'a'",
+         "RUN --mount=type=tmpfs,target=/x y", "FROM --platform=$BUILDPLATFORM python:3 AS build",
+         "COPY --chown=$U:$G --chmod=644 --link a b", "RUN x --network=host", "FROM scratch",
          "FROM quay.io/org/app:$VERSION"],
     )  # fmt: skip
     def test_names_public_images_its_own_and_its_stages(self, text):
