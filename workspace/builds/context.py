@@ -13,7 +13,7 @@ from orgchart.policy.vocabulary import Access
 from toolbox.caller import Caller
 from toolbox.scopes import active_scopes
 from workspace.builds.containers import namespace
-from workspace.builds.rules import BUILT_RULE, can_build_from
+from workspace.builds.dockerfiles import BUILT_RULE, can_build_from
 from workspace.files.places import FilePlace, place_of
 from workspace.services import require_paths
 

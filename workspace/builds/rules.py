@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import posixpath
 import re
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Mapping
 from datetime import datetime
-from itertools import takewhile
 from typing import Any
 
 from contracts.approvals.rules import ENVIRONMENT
 from contracts.branches import visible_text
-from core.decision import Allow, Code, Decision, Deny, deny
+from core.decision import Allow, Code, Decision, deny
 from workspace.builds.vocabulary import DeploymentState
 
 FREE_ENVIRONMENTS = frozenset({"dev", "development", "test", "testing", "staging"})
@@ -20,34 +19,6 @@ FREE_ENVIRONMENTS = frozenset({"dev", "development", "test", "testing", "staging
 DIGEST = re.compile(r"sha256:[0-9a-f]{64}")
 CI_FILE = re.compile(r"\.github/workflows/[A-Za-z0-9_][A-Za-z0-9_.-]*\.ya?ml")
 RULE = "docker_deploy deploys one artefact to one environment (spec: hands 9)"
-BUILT_RULE = "images are built from their folder (spec: hands 8)"
-IMAGE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._/:@-]*(\$[A-Za-z0-9._:${}+-]*)?")
-CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
-"""No engine needs them in a Dockerfile. To some they are spaces or ends of lines, to others not."""
-JOINTS = (
-    re.compile(r"\\[ \t]*\n"),
-    re.compile(r"(?<!\\)\\[ \t]*\n"),
-    re.compile(r"`[ \t]*\n"),
-    re.compile(r"(?<!`)`[ \t]*\n"),
-)
-"""What joins a line with the next one: for some engines also after one like it, for others not."""
-HEXADECIMAL = re.compile(r"[0-9A-Fa-f]+")
-OURS = re.compile(r"nexus-[0-9a-f]{10}")
-"""How the names of an installation's images begin."""
-PLACES = frozenset(
-    ["sha256", "containers-storage", "docker-archive", "docker-daemon", "oci", "oci-archive", "dir",
-     "ostree", "sif", "tarball"]
-)  # fmt: skip
-"""What comes before a colon and a digest, or a place of the engine's machine, not before a tag."""
-QUOTING = "\"'\\`"
-OPTIONS = {
-    "FROM": frozenset({"platform"}),
-    "COPY": frozenset({"from", "chown", "chmod", "link", "parents", "exclude"}),
-    "RUN": frozenset({"mount"}),
-}
-"""The options of instructions. With `RUN --network=host` a step has the network of its machine."""
-MOUNTS = frozenset({"bind", "tmpfs"})
-"""What a step may mount: one cache is for the builds of all organisations."""
 UNPRIVILEGED = "65534:65534"
 ZERO = re.compile(r"[+-]?0+")
 """Root by number, in every spelling that engines read."""
@@ -148,118 +119,6 @@ def can_be_approved(
         "let its issuer cancel it with close_contract and approve the image again",
         rule="an approval names an image that was built (spec: hands 33)",
     )
-
-
-def can_build_from(dockerfile: str, own: str) -> Decision:
-    """Decide whether a Dockerfile stays inside its folder, and names no image of somebody else.
-
-    ADD fetches addresses, COPY does not. The engine has the images of all organisations, also by a
-    piece of their digests: an image has a plain name, and of this installation's images it is one
-    of this organisation, whose names begin with `own` (Spec: hands 8).
-
-    Instructions are found as the engine finds them, after lines were joined by either of the two
-    characters that can join them.
-    """
-    text = dockerfile.replace("\r\n", "\n")
-    if CONTROLS.search(text):
-        return _unbuildable(
-            "the Dockerfile has control characters, which engines read in different ways",
-            "write it with spaces, tabs and newlines only",
-            "its Dockerfile has control characters",
-        )
-    for line in _instructions(text):
-        words = line.split()
-        while words and words[0].upper() == "ONBUILD":
-            words = words[1:]
-        if words and words[0].upper() == "ADD":
-            return _unbuildable(
-                "the Dockerfile has an ADD instruction, which can fetch addresses",
-                "use COPY for files of the folder",
-                "its Dockerfile uses ADD",
-            )
-        if odd := _odd_option(words):
-            return _unbuildable(
-                f"the Dockerfile has the option {odd[:100]!r}, which may reach beyond its build",
-                "leave it out: FROM takes --platform, RUN --mount of type bind or tmpfs without a "
-                "variable, COPY --from, --chown, --chmod, --link, --parents and --exclude",
-                "its Dockerfile has an option that may reach beyond its build",
-            )
-        for image in _images_in(words):
-            if not _is_public_or_own(image, own):
-                return _unbuildable(
-                    f"the Dockerfile names the image or stage {image[:100]!r}",
-                    "write a public image's whole name before its tag, such as python:3.13, or "
-                    f"one of your own that begins with {own}/; a stage's name is not hexadecimal",
-                    "its Dockerfile names an image that may be somebody else's",
-                )
-    return Allow(BUILT_RULE)
-
-
-def _unbuildable(message: str, next_action: str, path: str) -> Deny:
-    return deny(Code.INVALID_PARAMS, message, next_action, rule=BUILT_RULE, path=path)
-
-
-def _options_of(words: list[str]) -> list[str]:
-    return list(takewhile(lambda word: word.startswith("--"), words[1:]))
-
-
-def _odd_option(words: list[str]) -> str:
-    """An option that an instruction does not take here, or that a variable stands for; or ''."""
-    known = OPTIONS.get(words[0].upper()) if words else None
-    for option in _options_of(words) if known else ():
-        name, _, value = option.removeprefix("--").partition("=")
-        if name not in (known or ()) or (name == "mount" and not _is_within_build(value)):
-            return option
-    return ""
-
-
-def _is_within_build(mount: str) -> bool:
-    """Whether a mount is a folder of the build: of its files, its stages, or of nothing yet."""
-    fields = [field.partition("=") for field in mount.split(",")]
-    kinds = {value for name, _, value in fields if name.lower() == "type"}
-    return "$" not in mount and kinds <= MOUNTS
-
-
-def _images_in(words: list[str]) -> Iterator[str]:
-    """The images and stages that an instruction names: after FROM, and by `from=` in an option."""
-    verb = words[0].upper() if words else ""
-    if verb not in ("FROM", "COPY", "RUN"):
-        return
-    options = _options_of(words)
-    for option in options:
-        if any(sign in option for sign in QUOTING):
-            yield option  # the engine takes the quotes out
-        for part in option.removeprefix("--").removeprefix("mount=").split(","):
-            name, _, image = part.partition("=")
-            if (
-                name.lower() == "from"
-            ):  # a number without a stage is a piece of a digest to some engines
-                yield image
-    named = words[1 + len(options) :]
-    if verb == "FROM" and named and named[0] not in ("\\", "`"):  # its name is in the next line
-        yield named[0]
-
-
-def _is_public_or_own(image: str, own: str) -> bool:
-    """Whether a name is no other organisation's image: plain, in place of a digest or its piece."""
-    plain, variable, _ = image.partition("$")
-    if not IMAGE.fullmatch(image) or "//" in image or HEXADECIMAL.fullmatch(image):
-        return False
-    if variable and ":" not in plain.rpartition("/")[2]:
-        return False  # it stands for the name, not for the tag
-    if plain.partition(":")[0].lower() in PLACES:
-        return False
-    return not OURS.search(image) or image.startswith(f"{own}/")
-
-
-def _instructions(text: str) -> Iterator[str]:
-    """Every line that an engine may take for an instruction."""
-    lines = [
-        line for line in text.split("\n") if line.strip() and not line.lstrip().startswith("#")
-    ]
-    yield from lines
-    for joint in JOINTS:
-        yield from joint.sub("", "\n".join(lines)).split("\n")
 
 
 def user_of(image: Mapping[str, Any]) -> str:

@@ -7,7 +7,7 @@ import pytest
 from core.database import in_transaction
 from ledger.models import Event
 from tests.workspace.builds.world import call, code
-from workspace.builds import containers, context, images, rules
+from workspace.builds import containers, context, dockerfiles, images
 from workspace.builds.models import ImageBuild
 from workspace.files.places import own_tree
 from workspace.tree import WORK_TREE, organisation_folder
@@ -61,7 +61,7 @@ class TestABuild:
 
     def test_sends_the_very_dockerfile_that_was_checked(self, devops, engine, folder, monkeypatch):
         """Another call of the agent may write it meanwhile."""
-        checked = rules.can_build_from
+        checked = dockerfiles.can_build_from
 
         def changed(text, own):
             decision = checked(text, own)

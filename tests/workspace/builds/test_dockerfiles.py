@@ -1,0 +1,79 @@
+"""Which Dockerfiles are built: none that reaches beyond its build, however it is written."""
+
+import pytest
+
+from core.decision import Allow, Deny
+from workspace.builds import dockerfiles
+
+OWN, OTHER = "nexus-203599e651/o3", "nexus-203599e651/o5"
+
+
+class TestADockerfile:
+    @pytest.mark.parametrize(
+        "text",
+        ["FROM scratch\nADD http://169.254.169.254/ /x", "add . /", "  \tAdd x y",
+         "ONBUILD ADD a b", "onbuild onbuild add a b",
+         "A\\\nDD http://x /", "A\\ \n# note\n\nDD http://x /",
+         "# escape=`\nA`\nDD http://x /", "FROM a\r\nADD b c\r\n", "ADD\tx y", "ADD --link x y",
+         "A\\\r\nDD http://x /", "RUN x \\\\\nA\\\nDD http://x /", "RUN x ``\nA`\nDD http://x /",
+         "RUN x \\\n\x1c\nA\\\nDD http://x /", "RUN x \\\n\x1f# y\nA\\\nDD http://x /"],
+    )  # fmt: skip
+    def test_fetches_nothing(self, text):
+        assert isinstance(dockerfiles.can_build_from(text, OWN), Deny)
+
+    @pytest.mark.parametrize(
+        "text",
+        ["FROM scratch\nCOPY . /", "# ADD nothing\nFROM app", "RUN useradd x", "ADDENDUM x",
+         "LABEL a=ADD", "RUN echo \\\n  ADDED", ""],
+    )  # fmt: skip
+    def test_copies(self, text):
+        assert isinstance(dockerfiles.can_build_from(text, OWN), Allow)
+
+    @pytest.mark.parametrize(
+        "image",
+        [f"{OTHER}/api:1", f"docker.io/{OTHER}/api:1", f"index.docker.io/{OTHER}/api",
+         f"{OWN}0/api", "9a", "12", "CAFE", "sha256:9a", "sha256:$X", "$BASE", "${BASE}:1",
+         "py$X:1", "a/b$X", "containers-storage:9a", "docker-daemon:x:1", "dir:/etc",
+         "oci-archive:/x", "docker://x", "'9a'", '"9a"', "9\\a", "'$X'", "x:$X/y"],
+    )  # fmt: skip
+    @pytest.mark.parametrize(
+        "line",
+        ["FROM {}", "from  --platform=linux/amd64 {} AS x", "ONBUILD FROM {}", "FROM \\\n# x\n {}",
+         "FROM x AS y\nCOPY --chown=1:1 --from={} /x /y", "# escape=`\nCOPY --from=`\n{} a b",
+         "RUN --mount=type=bind,from={},target=/x cat /x/y", "FROM\v{}", "FROM\f{} AS x",
+         "FROM\r{}", "FROM --platform=linux/amd64\v{}", "FROM x\nCOPY\f--from={} /x /y",
+         "RUN echo \\\\\nFROM \\\n{}", "# escape=`\nRUN echo ``\nFROM `\n{}"],
+    )  # fmt: skip
+    def test_names_no_image_of_somebody_else(self, line, image):
+        """The engine knows them by their names and by each piece of their digests."""
+        assert isinstance(dockerfiles.can_build_from(f"{line.format(image)}\n", OWN), Deny)
+
+    @pytest.mark.parametrize(
+        "text",
+        ["RUN --network=host x", "RUN --mount=type=tmpfs,target=/x --network=none y",
+         "ONBUILD RUN --network=host x", "RUN --network=$N x", "RUN --security=insecure x",
+         "RUN --mount=type=cache,target=/x pip install a", "RUN --mount=Type=cache,target=/x y",
+         "RUN --mount=type=bind,type=cache,target=/x y", "RUN --mount=type=$T,target=/x y",
+         f"ARG M=from={OTHER}/api,target=/x\nRUN --mount=$M y", "RUN --mount=type=ssh x",
+         f"RUN --mount=type=bind,From={OTHER}/api,target=/x y", "RUN --$X y", "RUN -- --x",
+         f"ARG F=from={OTHER}/api\nCOPY --$F /x /y", "COPY --fr$O=9a /x /y", "FROM --$X scratch"],
+    )  # fmt: skip
+    def test_reaches_nothing_beyond_its_build(self, text):
+        assert isinstance(dockerfiles.can_build_from(text, OWN), Deny)
+
+    @pytest.mark.parametrize("option", ["--fr\\om=9a", "--fr'o'm=9a", '--"from"=9a', "--from='9a'"])
+    def test_hides_no_option(self, option):
+        assert isinstance(dockerfiles.can_build_from(f"COPY {option} /x /y", OWN), Deny)
+
+    @pytest.mark.parametrize(
+        "text",
+        ["ARG V=3.13\nFROM python:${V}-slim AS build\nCOPY --from=build /a /b",
+         "FROM \\\n  python:3", f"FROM {OWN}/base:1",
+         "FROM localhost:5000/team/app@sha256:" + "a" * 64,
+         "FROM docker:27-dind", "RUN --mount=type=bind,source=a,target=/x pip install 'a'",
+         "RUN --mount=type=tmpfs,target=/x y", "FROM --platform=$BUILDPLATFORM python:3 AS build",
+         "COPY --chown=$U:$G --chmod=644 --link a b", "RUN x --network=host", "FROM scratch",
+         "FROM quay.io/org/app:$VERSION"],
+    )  # fmt: skip
+    def test_names_public_images_its_own_and_its_stages(self, text):
+        assert isinstance(dockerfiles.can_build_from(text, OWN), Allow)
