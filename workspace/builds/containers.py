@@ -19,6 +19,8 @@ from workspace.runs.recording import RecordedRun
 
 WATCHED = 3.0
 """Seconds that a container must run before it counts as started."""
+PRINTED = "10m"
+"""What a container printed is kept up to this size: engines have no limit of their own."""
 SCRATCH = "rw,noexec,nosuid,nodev,size=64m"
 PLACES = ("/tmp", "/run")  # noqa: S108  inside the container
 SYSTEM_CALLS = ["no-new-privileges"]
@@ -84,6 +86,7 @@ def config_of(row: Deployment, image: Mapping[str, Any]) -> dict[str, Any]:
             "NetworkMode": settings.CONTAINER_NETWORK,
             "PublishAllPorts": False,
             "IpcMode": "private",
+            "LogConfig": {"Type": "json-file", "Config": {"max-size": PRINTED}},
             "RestartPolicy": {"Name": "on-failure", "MaximumRetryCount": 3},
         },
     }

@@ -63,6 +63,7 @@ class TestADeployment:
         assert 0 < host["Memory"] == host["MemorySwap"]
         assert host["NanoCpus"] > 0
         assert host["PidsLimit"] > 0
+        assert host["LogConfig"] == {"Type": "json-file", "Config": {"max-size": "10m"}}
         assert container["Config"]["User"] == "65534:65534"
 
     def test_gives_its_volumes_no_disk_of_the_machine(self, devops, engine, api):
