@@ -35,6 +35,7 @@ from toolbox.faces import event_stream, mcp  # noqa: E402
 from toolbox.faces.hosts import status_of_foreign  # noqa: E402
 from toolbox.faces.responses import error_response  # noqa: E402
 from toolbox.faces.threads import ANY_TIME, THREADS, TURN, Turn, start_threads  # noqa: E402
+from toolbox.faces.turns import Turns  # noqa: E402
 
 # Faces that wait. Each module offers `application(scope, receive, send)`, and `lifespan()`, an
 # asynchronous context manager, if something of it must live as long as the process.
@@ -109,7 +110,7 @@ class Site:
         default_factory=lambda: ThreadPoolExecutor(STRANGERS, thread_name_prefix="strangers")
     )
     """And what comes from a browser in which no person signed in delays no page of those."""
-    turns: WeakValueDictionary[tuple[str, Hashable], asyncio.Semaphore] = field(
+    turns: WeakValueDictionary[tuple[str, Hashable], Turns] = field(
         default_factory=WeakValueDictionary
     )
     """Of each agent, organisation and person whose requests are under way."""
@@ -207,11 +208,11 @@ class Site:
             self.turns_of("organisation", organisation_id, max(2, most)),
         )
 
-    def turns_of(self, kind: str, owner: Hashable, most: int) -> asyncio.Semaphore:
+    def turns_of(self, kind: str, owner: Hashable, most: int) -> Turns:
         """What at most so many requests of one owner hold at once."""
         turns = self.turns.get((kind, owner))
         if turns is None:
-            turns = self.turns[kind, owner] = asyncio.Semaphore(most)
+            turns = self.turns[kind, owner] = Turns(most)
         return turns
 
     async def ask_face(self, face: ModuleType, scope: Scope, receive: Receive, send: Send) -> None:

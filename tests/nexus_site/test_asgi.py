@@ -20,6 +20,7 @@ from nexus_site.serving.handlers import ApiHandler, PeopleHandler
 from tests.loops import run as run_loop
 from toolbox.faces.rest import formats
 from toolbox.faces.threads import THREADS, TURN, in_turn
+from toolbox.faces.turns import Turns
 
 
 @pytest.fixture
@@ -245,7 +246,7 @@ class TestRouting:
 
     def test_counts_a_call_whose_client_left_until_its_thread_is_free(self, threads):
         """Else one agent takes all threads: it asks, leaves, and asks again."""
-        freed, begun, turn = Event(), [], asyncio.Semaphore(2)
+        freed, begun, turn = Event(), [], Turns(2)
 
         def work():
             begun.append(1)
@@ -260,15 +261,14 @@ class TestRouting:
                 await asyncio.wait([call])
             at_once = len(begun)
             freed.set()
-            async with asyncio.timeout(20), turn, turn:
-                pass
-            await in_turn(eight, work)
+            async with asyncio.timeout(20):
+                await in_turn(eight, work)
             return at_once
 
         eight = ThreadPoolExecutor(8)
         assert run_loop(ask_and_leave()) == 2
         assert len(begun) == 3
-        assert turn._value == 2
+        assert (turn.taken, list(turn.waiting)) == (0, [])
         eight.shutdown()
 
     @pytest.mark.parametrize("path", ["/healthz", "/api/schema/"])
@@ -285,7 +285,7 @@ class TestRouting:
         """One call may wait for long: its other calls answer meanwhile."""
         settings.WEB_THREADS = threads_of_all
         turn = asgi.Site(threads).turn_of_agent(request("/api/v1/me"))
-        assert [each._value for each in turn] == [agent, all_agents]
+        assert [each.most for each in turn] == [agent, all_agents]
 
     @pytest.mark.parametrize("path", ["/api/schema/", "/api/docs/", "/api/docs/nothing/"])
     def test_reads_the_description_in_the_threads_of_strangers(self, threads, path):

@@ -6,7 +6,6 @@ import asyncio
 import uuid
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack
 from contextvars import ContextVar
 from threading import Barrier
 from typing import Any, TypeVar
@@ -18,13 +17,14 @@ from core.database import give_back_connection
 from core.decision import Deny
 from toolbox import wake
 from toolbox.answers import answer_denial
+from toolbox.faces.turns import Request, Turns
 
 T = TypeVar("T")
 Credentials = dict[str, Any]
 
 PATIENCE = 10.0
 """Seconds in which the system starts the threads of a pool, or fails to."""
-Turn = tuple[asyncio.Semaphore, ...]
+Turn = tuple[Turns, ...]
 ANY_TIME: Turn = ()
 TURN: ContextVar[Turn] = ContextVar("turn", default=ANY_TIME)
 """What the request that is being answered holds while a thread works for it."""
@@ -44,17 +44,12 @@ async def in_turn(threads: ThreadPoolExecutor, work: Callable[..., T], *given: A
 
     Where who asks leaves meanwhile, the turn ends with the thread's work.
     """
-    with ExitStack() as taken:
-        for turn in TURN.get():
-            await turn.acquire()
-            taken.callback(turn.release)
-        working = threads.submit(work, *given)
-        try:
-            return await asyncio.wrap_future(working)
-        except asyncio.CancelledError:
-            loop, give_back = asyncio.get_running_loop(), taken.pop_all().close
-            working.add_done_callback(lambda _: loop.call_soon_threadsafe(give_back))
-            raise
+    turns = TURN.get()
+    if not turns:
+        return await asyncio.wrap_future(threads.submit(work, *given))
+    request = Request(threads, turns, work, given)
+    request.begin()
+    return await asyncio.wrap_future(request.done)
 
 
 async def in_thread(work: Callable[[], T]) -> T:
