@@ -79,6 +79,7 @@ class Way:
         async def send(message: dict[str, Any]) -> None:
             sent.append(message)
 
+        self.site.threads.submit(int).result()  # the thread has finished the call before
         self.steps, self.is_noting = {}, True
         sys.setprofile(self.watch)
         try:
