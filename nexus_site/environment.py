@@ -13,6 +13,8 @@ from urllib.parse import unquote, urlsplit
 
 from django.core.exceptions import ImproperlyConfigured
 
+from core.files import place
+
 TRUE = frozenset({"1", "true", "yes", "on"})
 FALSE = frozenset({"", "0", "false", "no", "off"})
 SHORTEST_SECRET, SHORTEST_TOKEN = 50, 16  # characters
@@ -213,17 +215,12 @@ def mail_server_from_url(url: str) -> MailServer:
 
 
 def kept_secret(path: Path) -> str:
-    """The development secret in this file, readable by its owner alone; made on first use."""
+    """The development secret in this file, readable by its owner alone; made on first use.
+
+    An empty file is what a machine that ended just after an earlier first use may leave.
+    """
     path.parent.mkdir(parents=True, exist_ok=True)
-    fresh = path.with_name(f".{path.name}.{os.getpid()}.{secrets.token_hex(4)}")
-    if not path.exists():
-        descriptor = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-        with os.fdopen(descriptor, "w", encoding="ascii") as file:
-            file.write(secrets.token_urlsafe(64))
-        try:
-            os.link(fresh, path)  # whole, and never over another starter's
-        except FileExistsError:
-            pass
-        finally:
-            fresh.unlink()
+    is_empty = path.exists() and not path.stat().st_size
+    if is_empty or not path.exists():
+        place(path, secrets.token_urlsafe(64).encode(), replace=is_empty)
     return path.read_text("ascii").strip()

@@ -18,6 +18,7 @@ from django.core.exceptions import ImproperlyConfigured
 
 from nexus_site.databases import database_from_url
 from nexus_site.environment import (
+    SHORTEST_SECRET,
     Environment,
     MailServer,
     kept_secret,
@@ -307,3 +308,11 @@ class TestKeptSecret:
             secrets = set(many.map(lambda _: kept_secret(tmp_path / "secret"), range(64)))
         assert len(secrets) == 1
         assert [path.name for path in tmp_path.iterdir()] == ["secret"]
+
+    def test_that_a_machine_lost_is_made_again(self, tmp_path):
+        """Who starts with an empty one serves no page to people."""
+        file = tmp_path / "secret"
+        file.touch()
+        made = kept_secret(file)
+        assert len(made) > SHORTEST_SECRET
+        assert kept_secret(file) == made
