@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import IO
 
 from core.decision import Code, Denied, refuse
+from core.files import keep_names, keep_tree
 from orgchart.policy.paths import MAX_PARTS
 from toolbox.space import NO_ROOM, STORAGE_FULL, takes_files
 from workspace.git import running
@@ -269,13 +270,18 @@ def require_merging() -> None:
 
 
 def create_bare(folder: Path, main: str) -> BareRepository:
-    """Create an empty bare repository, whole or not at all; others may read its objects only."""
+    """Create an empty bare repository, whole and on the disk, or not at all.
+
+    Others may read its objects only.
+    """
     folder.parent.mkdir(parents=True, exist_ok=True)
     made = Path(tempfile.mkdtemp(prefix=CREATING, dir=folder.parent))
     words = ["--bare", "--quiet", "--template=", "--shared=0644", f"--initial-branch={main}"]
     BareRepository(made).run("init", *words)
     install(BareRepository(made))
+    keep_tree(made)
     made.rename(folder)
+    keep_names(folder.parent)
     return BareRepository(folder)
 
 

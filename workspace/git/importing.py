@@ -19,6 +19,7 @@ from uuid import uuid4
 from django.conf import settings
 
 from core.decision import Code, refuse
+from core.files import keep_names, keep_tree
 from orgchart.models import Organisation
 from orgchart.organisation_settings import merged, quota_of
 from workspace.git.bare_repository import (
@@ -74,12 +75,14 @@ def prepared(organisation: Organisation, source: str, now: datetime) -> Iterator
     made = parent / f"{CLONING}{uuid4().hex}"
     try:
         main, commit = _clone(made, source, organisation) if source else _create(made, now)
+        keep_tree(made)
     except BaseException:
         shutil.rmtree(made, ignore_errors=True)
         raise
     ready = parent / f"{PREFIX}{commit}-{uuid4().hex}.git"
     fresh = Fresh(source, main, commit, made.rename(ready))
     try:
+        keep_names(parent)
         yield fresh
     except BaseException:
         fresh.discard()

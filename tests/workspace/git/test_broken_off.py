@@ -2,22 +2,26 @@
 
 import errno
 import os
+import re
 import subprocess
 import time
 from dataclasses import dataclass, replace
 
 import pytest
+from django.utils import timezone
 
+from core import files
 from core.decision import Code, refuse
 from documents import tree
 from tests.contracts import world
 from tests.workspace.git.world import BRANCH, Hands, needs_walls
-from workspace.git import bare_repository, branches, worktree
+from workspace.git import bare_repository, branches, running, worktree
 from workspace.git.bare_repository import BareRepository
-from workspace.git.repositories import bare_of
+from workspace.git.repositories import bare_of, drafts_of, ensure_repositories
 
 pytestmark = needs_walls
 LARGE, SMALL = "src/search/large.txt", "src/search/small.txt"
+VERB = re.compile('"cmd_name","[^}]*"name":"([^"]+)"')
 TEXT = "a line\n" * 100_000
 
 
@@ -271,3 +275,34 @@ class TestALockOfAKilledCommand:
         assert hands.commit().status == 500
         lock.unlink()
         assert hands.commit().status == 200
+
+
+class TestAMachineThatEnds:
+    """What the rows name is on the disk before the rows are: both survive a loss of power."""
+
+    def test_has_the_objects_and_refs_of_every_command(self, hands, monkeypatch, tmp_path):
+        hands.hire()
+        hands.write("src/search/index.py")
+        monkeypatch.setitem(running.ENVIRONMENT, "GIT_TRACE2_EVENT", str(tmp_path))
+        assert hands.commit().status == 200
+        assert hands.push().status == 200
+        traces = [file.read_text() for file in tmp_path.iterdir()]
+        flushed = {
+            verb for text in traces if "hardware-flush" in text for verb in VERB.findall(text)
+        }
+        assert flushed >= {
+            "index-pack",
+            "commit-tree",
+            "update-ref",
+            "unpack-objects",
+            "receive-pack",
+        }
+
+    def test_has_all_files_of_a_new_repository(self, nexus, monkeypatch):
+        kept = set()
+        monkeypatch.setattr(files.os, "fsync", lambda file: kept.add(os.fstat(file).st_ino))
+        ensure_repositories(now=timezone.now())
+        for folder in (bare_of(nexus.organisation).folder, drafts_of(nexus.organisation).folder):
+            found = {path.stat().st_ino for path in (folder, *folder.rglob("*"))}
+            assert found <= kept
+            assert folder.parent.stat().st_ino in kept
