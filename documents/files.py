@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from datetime import datetime, timedelta
-from pathlib import Path
 
 import structlog
-from django.conf import settings
 from django.utils import timezone
 
 from core.database import after_commit
 from documents.models import Document
+from documents.root import root
 from documents.tree import Missing, SafeTree, Unsafe
 from toolbox.scheduler import sweep
 
@@ -26,8 +25,8 @@ class FileNotWritten(Exception):
 
 
 def tree_of(organisation: str) -> SafeTree:
-    """The company tree of an organisation, by its slug."""
-    return SafeTree(Path(settings.WORKSPACE_ROOT), organisation)
+    """The tree of an organisation, by its slug. Raises OSError where its disk is missing."""
+    return SafeTree(root(), organisation)
 
 
 def write_document_on_commit(document_id: int) -> None:

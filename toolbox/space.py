@@ -15,17 +15,17 @@ from core.decision import Code, Denied, Deny
 DISK_FULL = "53100"
 """PostgreSQL's SQLSTATE where the disk of the server is full."""
 
-NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EROFS})
-"""What the system says of a disk that takes nothing more: it is full, or can only be read."""
+NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.ENODEV})
+"""What is said of a disk that takes nothing more: it is full, can only be read, or is missing."""
 
 DISKS = ("postgres", "postgres/pg_wal")
 """Folders of the embedded database under NEXUS_VAR that may be disks of their own."""
 
 STORAGE_FULL = Deny(
     Code.STORAGE_FULL,
-    "the disk of this installation is full or cannot be written: nothing is stored now, and "
+    "a disk of this installation is full, missing or cannot be written: nothing is stored now, and "
     "nothing is lost",
-    "call again later; reading works. The people who run NEXUS make room",
+    "call again later; what is in the database can be read. The people who run NEXUS make room",
     rule="disk",
 )
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from django.conf import settings
-
+from documents.root import root
 from orgchart.policy.protected import CLONE
 
 AGENTS = "agents"
@@ -14,8 +13,11 @@ REPOSITORY = "repository.git"
 
 
 def organisation_folder(organisation: str) -> Path:
-    """The company tree of an organisation, by its slug; the documents' files are in it too."""
-    return Path(settings.WORKSPACE_ROOT) / organisation
+    """The company tree of an organisation, by its slug; the documents' files are in it too.
+
+    Raises OSError where its disk is missing.
+    """
+    return root() / organisation
 
 
 def agent_folder(organisation: str, handle: str) -> Path:

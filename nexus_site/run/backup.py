@@ -25,6 +25,7 @@ from django.db.migrations.loader import MigrationLoader
 from pydantic import TypeAdapter, ValidationError
 
 from core.files import keep_names, place
+from documents.root import forget_root, root
 from ledger.chain_end import last_seal
 from nexus_site.run import roles
 from nexus_site.run.archives import is_empty, pack, unpacked
@@ -80,7 +81,7 @@ def _back_up(folder: Path, *, keys: Path | None, now: datetime) -> Manifest:
         head = last_seal()
         options = ["--format=custom", "--no-owner", "--no-privileges"]
         _run("pg_dump", [*options, f"--exclude-table-data={SESSIONS}", "--file"], part)
-        pack(part / TREE, {"company": settings.WORKSPACE_ROOT})
+        pack(part / TREE, {"company": root()})
         made = Manifest(
             format=FORMAT,
             at=now.isoformat(),
@@ -161,25 +162,26 @@ def restore(folder: Path, *, keys: Path | None) -> Manifest:
 def _restore(folder: Path, *, keys: Path | None) -> Manifest:
     manifest = read_manifest(folder)
     _require_version(folder)
-    root, begun = settings.WORKSPACE_ROOT, settings.NEXUS_VAR / BEGUN
+    tree, begun = settings.WORKSPACE_ROOT, settings.NEXUS_VAR / BEGUN
     is_filled, name = _has_tables(), digest_of(folder / MANIFEST)
     if is_filled and not (begun.exists() and begun.read_text("ascii") == name):
         raise CannotCopy("the database holds tables: restore into an empty one")
-    if not is_filled and not is_empty(root):
-        raise CannotCopy(f"{root} is not empty: move it away first")
+    if not is_filled and not is_empty(tree):
+        raise CannotCopy(f"{tree} is not empty: move it away first")
     try:
         with ExitStack() as kept:
             if keys is not None:
                 places = _key_places()
                 places["secret_key"].unlink(missing_ok=True)  # this process made it; none used it
                 kept.enter_context(unpacked(keys, places))
-            kept.enter_context(unpacked(folder / TREE, {"company": root}))
+            kept.enter_context(unpacked(folder / TREE, {"company": tree}))
             if not is_filled:
                 begun.parent.mkdir(parents=True, exist_ok=True)
                 place(begun, name.encode(), replace=True)
                 _fill_database(folder)
     except (tarfile.TarError, ValueError, OverflowError) as problem:
         raise CannotCopy(f"an archive cannot be read: {problem}") from None
+    forget_root()
     roles.grant_serving()
     begun.unlink()
     return manifest

@@ -23,6 +23,7 @@ from django.db import connection, connections
 from django.db.migrations.recorder import MigrationRecorder
 from django.utils import timezone
 
+from documents.root import know_root
 from ledger.sealer import seal_events
 from nexus_site.management.commands import up
 from nexus_site.run import archives, backup, command, first_run, safety
@@ -488,6 +489,14 @@ class TestRefused:
         (places / "keys.tar").touch()
         with pytest.raises(CannotCopy, match="remove it if the backup"):
             back_up(places / "copy", keys=places / "keys.tar", now=timezone.now())
+
+    def test_is_a_company_tree_whose_disk_is_missing(self, places, settings):
+        know_root()
+        settings.WORKSPACE_ROOT.rename(places / "unmounted")
+        settings.WORKSPACE_ROOT.mkdir()
+        with pytest.raises(OSError, match="Is its disk mounted"):
+            back_up(places / "copy", keys=None, now=timezone.now())
+        assert not (places / "copy").exists()
 
     def test_is_a_folder_that_exists(self, places):
         with pytest.raises(CannotCopy, match="exists"):

@@ -12,6 +12,7 @@ from dataclasses import replace
 
 import pytest
 
+from documents import root
 from documents.tree import Missing, SafeTree, Unsafe
 from ledger.models import Event
 from orgchart.models import Agent
@@ -50,6 +51,25 @@ def clone(backend):
     """The backend worker's clone, with one file in it."""
     assert code(backend, "write_file", path="src/feature/a.py", content="A = 1\n") == "OK"
     return work_tree("nexus", "backend_worker")
+
+
+class TestAMissingDisk:
+    """An empty folder is in the place of the company tree."""
+
+    def test_refuses_what_would_be_written_or_read_there(self, backend, clone, settings, tmp_path):
+        settings.NEXUS_VAR = tmp_path
+        root.know_root()
+        settings.WORKSPACE_ROOT.rename(tmp_path / "unmounted")
+        settings.WORKSPACE_ROOT.mkdir()
+        written = {"path": "src/feature/b.py", "content": "B = 2\n"}
+        assert code(backend, "write_file", **written) == "STORAGE_FULL"
+        assert code(backend, "read_file", path="src/feature/a.py") == "STORAGE_FULL"
+        assert code(backend, "git_branch", name="feature/login") == "STORAGE_FULL"
+        assert list(settings.WORKSPACE_ROOT.iterdir()) == []
+        assert not Event.objects.filter(
+            action="file.written", details__path=written["path"]
+        ).exists()
+        root._known.cache_clear()
 
 
 class TestWriteFile:

@@ -17,6 +17,7 @@ from django.db import OperationalError
 from django.utils import timezone
 
 from core.decision import Denied
+from documents.root import know_root
 from nexus_site.run import cluster_lock, first_run, roles, safety, up
 from nexus_site.run.postgres import Cluster, PostgresUnavailable
 from nexus_site.run.supervisor import STOP_SIGNALS, Child, Supervisor
@@ -105,6 +106,7 @@ class Command(BaseCommand):
             ):
                 self.stderr.write(problem)
                 return 1
+            know_root()
             roles.become_owner()
             first_run.migrate()
             now = timezone.now()
