@@ -26,8 +26,11 @@ ATTEMPTS = 20
 TRIES = 3  # of work that PostgreSQL broke
 BROKEN = frozenset({"40P01", "40001"})
 """SQLSTATEs of a deadlock that PostgreSQL broke and of a serialisation that failed."""
-ENDED = frozenset({"57P01", "57P02", "57P03", "57P05", "25P03", "25P04", "53300", "55P03"})
-"""SQLSTATEs of a server that stops, starts, is full, or sets a connection or a wait its limit."""
+ENDED = frozenset(
+    {"57P01", "57P02", "57P03", "57P05", "57014", "25P03", "25P04", "53300", "55P03", "25006"}
+)
+"""SQLSTATEs of a server that stops, starts, is full, is a replica since a failover, or sets a
+connection, a statement or a wait its limit."""
 KEPT = "nexus_cursor"
 """The attribute of psycopg's connection that keeps a cursor of it."""
 
@@ -145,6 +148,7 @@ def retry_broken(work: Callable[[], T], *, is_repeatable: bool = False) -> T:
             return work()
         except Error as problem:
             lost = is_lost(problem)
+            _leave_replica(problem)
             if not left[lost] or not (_has_ended(problem) if lost else _is_broken(problem)):
                 raise
             left[lost] -= 1
@@ -155,19 +159,28 @@ def retry_broken(work: Callable[[], T], *, is_repeatable: bool = False) -> T:
 def is_lost(problem: BaseException | None) -> bool:
     """Whether the cause is a connection that ended, or that none or a lock was not to be had."""
     while problem is not None:
+        if isinstance(problem, psycopg.Error) and problem.sqlstate in ENDED:
+            return True
         if isinstance(problem, psycopg.OperationalError) and not isinstance(
             problem, psycopg.errors.PipelineAborted
         ):
             # What breaks a connection without a word of the server has no SQLSTATE.
-            state = problem.sqlstate or ""
-            return not state or state in ENDED or state.startswith("08")
+            return (problem.sqlstate or "08").startswith("08")
         problem = problem.__cause__ or problem.__context__
     return False
 
 
+def _leave_replica(problem: Error) -> None:
+    """Connect anew where the server only reads: the pool would lend its connections for hours."""
+    django: Any = connections[DEFAULT_DB_ALIAS]
+    if isinstance(problem.__cause__, psycopg.errors.ReadOnlySqlTransaction) and django.pool:
+        django.pool.drain()
+
+
 def _has_ended(problem: BaseException) -> bool:
-    """False where a connection or a lock was waited for in vain: it would only be waited again."""
-    return not isinstance(problem.__cause__, PoolTimeout | psycopg.errors.LockNotAvailable)
+    """False where a connection, a lock or an answer was waited for in vain: it would be again."""
+    in_vain = PoolTimeout | psycopg.errors.LockNotAvailable | psycopg.errors.QueryCanceled
+    return not isinstance(problem.__cause__, in_vain)
 
 
 def _is_broken(problem: BaseException) -> bool:

@@ -24,7 +24,8 @@ from tasks.insight.prometheus import LIVE
 from toolbox.scheduler import late_jobs, scheduler_problem, seconds_since_last_run
 from workspace.sandbox.weaknesses import status as isolation_status
 
-QUICKLY = {"connect_timeout": 2}  # seconds, psycopg's least
+QUICKLY = {"connect_timeout": 2, "target_session_attrs": "read-write"}
+"""Seconds, psycopg's least; and a replica that only reads is no database to work with."""
 NO_LONG_WAIT = "SET LOCAL lock_timeout = '2s'"
 LOOPBACK = frozenset({"127.0.0.1", "::1"})
 BROKER_PATIENCE = {"socket_timeout": 2.0, "socket_connect_timeout": 2.0}
@@ -71,7 +72,7 @@ readiness = Kept(check_readiness, seconds=KEPT_SECONDS)
 
 
 def database_problem() -> str:
-    """Why the database does not answer; empty if it does.
+    """Why the database does not answer, or only reads; empty if it works.
 
     By a connection of its own: while there is none to be had, the pool would keep who asks waiting.
     """

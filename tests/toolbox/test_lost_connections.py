@@ -14,6 +14,7 @@ from django.db import connection
 from django.db.backends.postgresql.base import DatabaseWrapper
 
 from mailroom.models import Mail
+from nexus_site.serving import health
 from tasks.models import Task
 from tests.company import load_company
 from tests.server import serving
@@ -53,14 +54,14 @@ class Server:
             holder.execute(lock)
             yield holder.rollback
 
-    def end_what_waits(self):
+    def end_what_waits(self, end="SELECT pg_terminate_backend(%s, 5000)"):
         """Wait until one connection waits for the lock, and end it."""
         until = monotonic() + PATIENCE
         with self.connect(autocommit=True) as other:
             while monotonic() < until:
                 found = other.execute(WAITING).fetchone()
                 if found:
-                    other.execute("SELECT pg_terminate_backend(%s, 5000)", found)
+                    other.execute(end, found)
                     return
         pytest.fail("no call came to the lock")
 
@@ -220,6 +221,49 @@ class TestALockThatIsNotGivenBack:
             assert is_interrupted(envelope(ask("send_mail", face=face, headers=headers, **MAIL)))
         assert not Mail.objects.exists()
         assert envelope(ask("send_mail", face=face, headers=headers, **MAIL))["ok"]
+
+
+class TestAServerThatOnlyReads:
+    """A failover leaves pools with connections to a replica, which answers as ever."""
+
+    @pytest.fixture
+    def replica(self, server):
+        """Every session only reads until it is connected again."""
+        name = connection.settings_dict["NAME"]
+        with server.connect(autocommit=True) as other:
+            other.execute(f"ALTER DATABASE {name} SET default_transaction_read_only = on")
+            connection.close()
+            connection.close_pool()
+            yield lambda: other.execute(
+                f"SET default_transaction_read_only = off; "
+                f"ALTER DATABASE {name} RESET default_transaction_read_only"
+            )
+            other.execute(f"ALTER DATABASE {name} RESET default_transaction_read_only")
+        connection.close()
+        connection.close_pool()
+
+    @pytest.mark.parametrize("face", ["rest", "mcp"])
+    @pytest.mark.parametrize("headers", [{}, KEY])
+    def test_is_told_and_left_at_once(self, ask, replica, face, headers):
+        assert is_interrupted(envelope(ask("send_mail", face=face, headers=headers, **MAIL)))
+        replica()
+        assert envelope(ask("send_mail", face=face, headers=headers, **MAIL))["ok"]
+        assert Mail.objects.count() == 1
+
+    def test_is_not_ready(self, replica):
+        assert health.database_problem() == "OperationalError"
+
+
+class TestAStatementThatIsCancelled:
+    """By its limit in time, or by an operator (`pg_cancel_backend`)."""
+
+    @pytest.mark.parametrize("headers", [{}, KEY])
+    def test_is_told(self, server, ask, headers):
+        with server.holding(MAILS):
+            answer = ask("send_mail", headers=headers, **MAIL)
+            server.end_what_waits("SELECT pg_cancel_backend(%s)")
+            assert is_interrupted(envelope(answer))
+        assert not Mail.objects.exists()
 
 
 @pytest.mark.usefixtures("commits_wait")
