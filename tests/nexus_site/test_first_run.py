@@ -17,8 +17,10 @@ from django.utils import timezone
 
 from ledger.keys import HEAD
 from nexus_site.run import first_run
+from nexus_site.run.alone import LOCK
 from orgchart.keys import digest_of
 from orgchart.models import Agent, ApiKey, Organisation
+from tests.patience import wait_until
 from tests.rows import do_once
 from workspace.git import importing
 
@@ -144,6 +146,53 @@ class TestAKilledMigrate:
         assert killed.returncode == -9
         query = "SELECT to_regclass('django_content_type'), to_regclass('auth_user')"
         assert database.execute(query).fetchone() == ("django_content_type", None)
+
+
+class TestTwoAtOnce:
+    """As of two machines that start on one database after an upgrade (Spec: clocks 16)."""
+
+    BEGIN = "from nexus_site.management.commands.up import Command; exit(Command().begin())"
+    MIGRATE, START = ["migrate", "auth", "--verbosity=0"], ["shell", "--no-imports", "-c", BEGIN]
+    TABLES = "SELECT count(*) FROM pg_tables WHERE schemaname = 'public'"
+    OTHERS = (
+        "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND pid <> %s"
+    )
+
+    @pytest.fixture
+    def second(self, fresh, tmp_path):
+        """Start a command that finds another one at work; it has connected, and lives."""
+        address, database = fresh
+        database.execute(f"SELECT pg_advisory_lock({LOCK})")
+        started = []
+
+        def start(words):
+            started.append(
+                subprocess.Popen(
+                    [sys.executable, "manage.py", *words],
+                    cwd=settings.BASE_DIR,
+                    env=os.environ | {"DATABASE_URL": address, "NEXUS_VAR": str(tmp_path)},
+                )
+            )
+            ours = [database.info.backend_pid]
+            wait_until(lambda: database.execute(self.OTHERS, ours).fetchone()[0])
+            return started[0]
+
+        yield start
+        for each in started:
+            each.kill()
+            each.wait()
+
+    @pytest.mark.parametrize("words", [MIGRATE, START])
+    def test_one_waits_for_the_other(self, fresh, second, words):
+        with pytest.raises(subprocess.TimeoutExpired):
+            second(words).wait(2)
+        assert fresh[1].execute(self.TABLES).fetchone() == (0,)
+
+    def test_one_goes_on_when_the_other_has_ended(self, fresh, second):
+        waiting = second(self.MIGRATE)
+        fresh[1].execute(f"SELECT pg_advisory_unlock({LOCK})")
+        assert waiting.wait(60) == 0
+        assert fresh[1].execute(self.TABLES).fetchone()[0]
 
 
 class TestIssueMissingKeys:

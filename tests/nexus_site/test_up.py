@@ -19,7 +19,7 @@ from django.core.management.base import CommandError
 from django.db import OperationalError
 
 from nexus_site.management.commands.up import Command
-from nexus_site.run import broker, cluster_lock, first_run, roles, up
+from nexus_site.run import broker, cluster_lock, roles, up
 from nexus_site.run.fork import fork, status_of
 from nexus_site.run.postgres import Cluster, locked
 from nexus_site.run.processes import PROCESSES, holders, lives
@@ -252,7 +252,7 @@ class TestWhatIsMissing:
             raise OperationalError("couldn't get a connection after 20.00 sec")
 
         settings.DATABASE_URL, said = "postgresql://elsewhere/nexus", StringIO()
-        monkeypatch.setattr(first_run, "migrate", fail)
+        monkeypatch.setattr("nexus_site.management.commands.up.alone_on_database", fail)
         monkeypatch.setattr(roles, "become_owner", lambda: None)
         assert Command(stderr=said).begin() == 1
         assert "The database cannot be used: couldn't get" in said.getvalue()

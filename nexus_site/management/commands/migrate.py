@@ -10,6 +10,8 @@ from django.db import transaction
 from django.db.migrations.executor import MigrationExecutor
 from django.db.models.signals import ModelSignal
 
+from nexus_site.run.alone import alone_on_database
+
 # A first migration makes a historical model 6,000 times. Each field of a state listened from then
 # on to look for transitions in every later one, and there are none: a third of the time.
 django_fsm.class_prepared = ModelSignal()  # type: ignore[attr-defined]  # as it imports that
@@ -35,4 +37,12 @@ class WholeExecutor(MigrationExecutor):
 
 
 migrate.MigrationExecutor = WholeExecutor  # type: ignore[attr-defined]  # as that command names it
-Command = migrate.Command
+
+
+class Command(migrate.Command):
+    """Django's, one at a time: of two at once the second finds nothing left to do."""
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        """Migrate when no other process does, on this machine or another."""
+        with alone_on_database():
+            super().handle(*args, **options)

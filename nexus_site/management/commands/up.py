@@ -19,6 +19,7 @@ from django.utils import timezone
 from core.decision import Denied
 from documents.root import know_root
 from nexus_site.run import cluster_lock, first_run, roles, safety, up
+from nexus_site.run.alone import alone_on_database
 from nexus_site.run.postgres import Cluster, PostgresUnavailable
 from nexus_site.run.supervisor import STOP_SIGNALS, Child, Supervisor
 from orgchart.packs import BadPack
@@ -108,16 +109,8 @@ class Command(BaseCommand):
                 return 1
             know_root()
             roles.become_owner()
-            first_run.migrate()
-            now = timezone.now()
-            if loaded := first_run.load_missing_packs(packs=settings.BASE_DIR / "packs", now=now):
-                self.say(f"Founded from packs: {', '.join(loaded)}.")
-            if made := first_run.create_missing_repositories(now=now):
-                self.say(f"Git repositories created: {', '.join(made)}.")
-            if files := first_run.issue_missing_keys(folder=settings.NEXUS_KEYS, now=now):
-                self.say(f"New agent keys in {', '.join(str(file) for file in files)}.")
-            self.prepare_hands()
-            first_run.create_first_people(show=self.introduce, now=timezone.now())
+            with alone_on_database():
+                self.prepare()
         except (BadPack, first_run.WrongDatabase, OSError) as error:
             self.stderr.write(str(error))
             return 1
@@ -128,6 +121,19 @@ class Command(BaseCommand):
             )
             return 1
         return 0
+
+    def prepare(self) -> None:
+        """Bring the tables up to date, and found what there is not yet."""
+        first_run.migrate()
+        now = timezone.now()
+        if loaded := first_run.load_missing_packs(packs=settings.BASE_DIR / "packs", now=now):
+            self.say(f"Founded from packs: {', '.join(loaded)}.")
+        if made := first_run.create_missing_repositories(now=now):
+            self.say(f"Git repositories created: {', '.join(made)}.")
+        if files := first_run.issue_missing_keys(folder=settings.NEXUS_KEYS, now=now):
+            self.say(f"New agent keys in {', '.join(str(file) for file in files)}.")
+        self.prepare_hands()
+        first_run.create_first_people(show=self.introduce, now=timezone.now())
 
     def prepare_hands(self) -> None:
         """Make the agents' folders; what is missing keeps nothing else from running."""
