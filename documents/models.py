@@ -207,7 +207,8 @@ class MemoryFile(models.Model):
 
 class Artifact(models.Model):
     """A file that an agent saved under a name, in the group that it was in; saving it again makes
-    another version.
+    another version. The row is the truth and never changes; `filed_at` says its file is there, or
+    that of a later version.
     """
 
     organisation = models.ForeignKey(Organisation, models.CASCADE, related_name="+")
@@ -221,9 +222,15 @@ class Artifact(models.Model):
     sha256 = models.CharField(max_length=64)
     frame_ref = models.CharField(max_length=20, blank=True)
     created_at = models.DateTimeField()
+    filed_at = models.DateTimeField(null=True, blank=True)
 
     class Meta:
         ordering = ["-id"]
+        indexes = [
+            models.Index(
+                fields=["created_at"], condition=Q(filed_at=None), name="artifact_unfiled"
+            ),
+        ]
         constraints = [
             models.UniqueConstraint(fields=["agent", "name", "version"], name="artifact_once"),
             models.CheckConstraint(

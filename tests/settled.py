@@ -135,9 +135,9 @@ TABLES = {
     """,
     "documents_artifact": """
         INSERT INTO documents_artifact (organisation_id, agent_id, name, version, path, description,
-            content, sha256, frame_ref, created_at)
+            content, sha256, frame_ref, created_at, filed_at)
         SELECT organisation_id, agent, 'artifact-' || number, 1, 'artifacts/' || number, '', '',
-            repeat('a', 64), '', made
+            repeat('a', 64), '', made, made
         FROM rows
     """,
     "toolbox_session": """

@@ -12,7 +12,7 @@ from core.actions import Action
 from core.database import after_commit, hold_lock
 from core.decision import Code, refuse
 from core.ids import row_id
-from documents.files import write_file
+from documents.files import BATCH, GRACE, FileNotWritten, write_file
 from documents.memory import rules
 from documents.memory.owners import owner_of
 from documents.memory.results import SavedArtifact, WholeArtifact
@@ -22,6 +22,7 @@ from ledger.services import record
 from orgchart.models import Group
 from orgchart.policy.compiled import Agent
 from toolbox.caller import Caller
+from toolbox.scheduler import sweep
 
 
 def save_artifact(
@@ -58,7 +59,7 @@ def save_artifact(
         )
         note = f"Saved artifact {row.id}: {name} (version {version}). {description}".rstrip()
         insert_entry(caller, rules.AGENT, note, now)
-        after_commit(_write_artifact, caller, name)
+        after_commit(_write_artifact, row, now)
         write_on_commit(owner_of(rules.AGENT, caller.agent, caller.policy))
     return {
         "artifact_id": str(row.id),
@@ -109,8 +110,27 @@ def _is_shared(caller: Caller, author: Agent, group: Group | None) -> bool:
     return is_of_group and author.id in rules.memory_writers(caller.policy, caller.agent)
 
 
-def _write_artifact(caller: Caller, name: str) -> None:
+def _write_artifact(saved: Artifact, now: datetime) -> bool:
+    """Write the file of the last version under this name; False if the disk refuses."""
     with transaction.atomic():
-        hold_lock("artifact", caller.agent.id, name)
-        row = Artifact.objects.filter(agent_id=caller.agent.id, name=name).latest("version")
-        write_file(caller.policy.organisation, row.path, row.content)
+        hold_lock("artifact", saved.agent_id, saved.name)
+        versions = Artifact.objects.filter(agent_id=saved.agent_id, name=saved.name)
+        row = versions.select_related("organisation").latest("version")
+        if not write_file(row.organisation.slug, row.path, row.content):
+            return False
+        versions.filter(filed_at=None, version__lte=row.version).update(filed_at=now)
+        return True
+
+
+def write_missing_artifacts(now: datetime) -> int:
+    """Write the files that a crash or a refusing disk left out; returns how many.
+
+    As `write_missing_files` of documents.
+    """
+
+    def write(row: Artifact) -> None:
+        if not _write_artifact(row, now):
+            raise FileNotWritten(row.path)
+
+    due = Artifact.objects.filter(filed_at=None, created_at__lt=now - GRACE)
+    return sweep(due, write, batch=BATCH)

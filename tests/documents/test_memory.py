@@ -2,12 +2,14 @@
 
 import hashlib
 import string
+from datetime import timedelta
 from pathlib import Path
 from shutil import copytree
 
 import pytest
 from django.conf import settings
 from django.db import DatabaseError, OperationalError, connection, transaction
+from django.utils import timezone
 
 from core.actions import Action
 from core.decision import Denied
@@ -22,6 +24,7 @@ from orgchart.services import change_policy
 from tests.company import PACKS, Company, load_company
 from tests.concurrency import at_once
 from tests.documents.world import NOW
+from toolbox.scheduler import JOBS
 
 LEADER, OTHER = "coding_leader", "investment_leader"
 DEVELOPER, ARCHITECT, ANALYST = "coding_developer", "coding_architect", "investment_analyst"
@@ -432,6 +435,27 @@ class TestSaveArtifact:
         answer = self.save(company, name=name)
         assert answer.code in ("SCOPE_DENIED", "INVALID_PARAMS")
         assert not Artifact.objects.exists()
+
+    def test_has_its_file_when_the_disk_takes_files_again(
+        self, company, django_capture_on_commit_callbacks
+    ):
+        root = Path(settings.WORKSPACE_ROOT) / "soloqueue"
+        root.parent.mkdir(parents=True, exist_ok=True)
+        root.write_text("a file where a folder belongs")
+        with django_capture_on_commit_callbacks(execute=True):
+            path = self.save(company).result["path"]
+            self.save(company, content="# Better")
+        later = timezone.now() + timedelta(minutes=1)
+        assert JOBS["files"].handle(later) == 0
+        root.unlink()
+        assert JOBS["files"].handle(later) >= 1
+        assert (root / path).read_text() == "# Better"
+        assert not Artifact.objects.filter(filed_at=None).exists()
+
+    def test_says_that_its_file_is_there(self, company, django_capture_on_commit_callbacks):
+        with django_capture_on_commit_callbacks(execute=True):
+            self.save(company)
+        assert Artifact.objects.get().filed_at is not None
 
     def test_is_only_added_to(self, company):
         self.save(company)
