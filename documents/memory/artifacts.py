@@ -133,4 +133,4 @@ def write_missing_artifacts(now: datetime) -> int:
             raise FileNotWritten(row.path)
 
     due = Artifact.objects.filter(filed_at=None, created_at__lt=now - GRACE)
-    return sweep(due, write, batch=BATCH)
+    return sweep(due.order_by("created_at"), write, batch=BATCH)  # the order of their index
