@@ -21,6 +21,7 @@ from django.test.utils import _TestState, setup_databases, teardown_databases
 from django.utils import translation
 
 from core.waiting import ringing
+from documents import root
 from ledger.keys import forget_head
 from orgchart.policy_cache import POLICIES
 from tests.company import Company, load_company
@@ -83,6 +84,7 @@ def places_of_the_tests_own(tmp_path_factory: pytest.TempPathFactory) -> None:
     settings.WORKSPACE_ROOT = tmp_path_factory.mktemp("company")
     settings.NEXUS_KEYS = tmp_path_factory.mktemp("keys")
     settings.LEDGER_DIR = tmp_path_factory.mktemp("ledger")
+    root.KNOWN = str(tmp_path_factory.mktemp("known") / root.KNOWN)
 
 
 @pytest.fixture(autouse=True, scope="session")
@@ -111,6 +113,7 @@ def forget() -> None:
     ringing.forget()
     AHEAD.take_all()
     rates.AHEAD.forget()
+    root.forget_root()
 
 
 @pytest.fixture(autouse=True, scope="module")
