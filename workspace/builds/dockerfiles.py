@@ -36,6 +36,11 @@ OPTIONS = {
 """The options of instructions. With `RUN --network=host` a step has the network of its machine."""
 MOUNTS = frozenset({"bind", "tmpfs"})
 """What a step may mount: one cache is for the builds of all organisations."""
+ODD_HEREDOC = re.compile(
+    r"""(?<!\S)[0-9]*<<(?![<\s]|$)(?!-?(["']?)[A-Za-z0-9_][^\s\\`$'"]*\1(?!\S))"""
+)
+"""A heredoc whose last line may be no plain word: one that ends with a backslash would hide from
+this reader, but from no engine, what the next line begins."""
 
 
 def can_build_from(dockerfile: str, own: str) -> Decision:
@@ -57,9 +62,15 @@ def can_build_from(dockerfile: str, own: str) -> Decision:
         )
     for line in _instructions(text):
         words = line.split()
-        while words and words[0].upper() == "ONBUILD":
+        while _verb(words) == "ONBUILD":
             words = words[1:]
-        if words and words[0].upper() == "ADD":
+        if _verb(words) in OPTIONS and ODD_HEREDOC.search(line):
+            return _unbuildable(
+                "the Dockerfile has a heredoc whose name is no plain word",
+                "end its heredocs with a word such as EOF",
+                "a heredoc in its Dockerfile has an odd name",
+            )
+        if _verb(words) == "ADD":
             return _unbuildable(
                 "the Dockerfile has an ADD instruction, which can fetch addresses",
                 "use COPY for files of the folder",
@@ -87,13 +98,18 @@ def _unbuildable(message: str, next_action: str, path: str) -> Deny:
     return deny(Code.INVALID_PARAMS, message, next_action, rule=BUILT_RULE, path=path)
 
 
+def _verb(words: list[str]) -> str:
+    """The instruction's name; engines compare small letters, and the dotted I becomes an i."""
+    return words[0].replace("\u0130", "I").upper() if words else ""
+
+
 def _options_of(words: list[str]) -> list[str]:
     return list(takewhile(lambda word: word.startswith("--"), words[1:]))
 
 
 def _odd_option(words: list[str]) -> str:
     """An option that an instruction does not take here, or that a variable stands for; or ''."""
-    known = OPTIONS.get(words[0].upper()) if words else None
+    known = OPTIONS.get(_verb(words))
     for option in _options_of(words) if known else ():
         name, _, value = option.removeprefix("--").partition("=")
         if name not in (known or ()) or (name == "mount" and not _is_within_build(value)):
@@ -110,8 +126,8 @@ def _is_within_build(mount: str) -> bool:
 
 def _images_in(words: list[str]) -> Iterator[str]:
     """The images and stages that an instruction names: after FROM, and by `from=` in an option."""
-    verb = words[0].upper() if words else ""
-    if verb not in ("FROM", "COPY", "RUN"):
+    verb = _verb(words)
+    if verb not in OPTIONS:
         return
     options = _options_of(words)
     for option in options:

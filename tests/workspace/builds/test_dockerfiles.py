@@ -12,7 +12,7 @@ class TestADockerfile:
     @pytest.mark.parametrize(
         "text",
         ["FROM scratch\nADD http://169.254.169.254/ /x", "add . /", "  \tAdd x y",
-         "ONBUILD ADD a b", "onbuild onbuild add a b",
+         "ONBUILD ADD a b", "onbuild onbuild add a b", "ONBU\u0130LD ADD a b",
          "A\\\nDD http://x /", "A\\ \n# note\n\nDD http://x /",
          "# escape=`\nA`\nDD http://x /", "FROM a\r\nADD b c\r\n", "ADD\tx y", "ADD --link x y",
          "A\\\r\nDD http://x /", "RUN x \\\\\nA\\\nDD http://x /", "RUN x ``\nA`\nDD http://x /",
@@ -61,6 +61,17 @@ class TestADockerfile:
     def test_reaches_nothing_beyond_its_build(self, text):
         assert isinstance(dockerfiles.can_build_from(text, OWN), Deny)
 
+    @pytest.mark.parametrize(
+        ("name", "end"),
+        [("'x\\'", "x\\"), ('"x\\\\"', "x\\"), ("-'x\\'", "\tx\\"), ("x\\\\", "x\\"), ("x`", "x`"),
+         ("'a b\\'", "a b\\"), ("'#x'", "#x"), ("''", ""), ("${A:-x\\\\}", "x\\"), ("'\\'", "\\")],
+    )  # fmt: skip
+    @pytest.mark.parametrize("line", ["RUN cat <<{}", "RUN cat \\\n  3<<{}", "COPY <<{} /x"])
+    def test_hides_no_instruction_behind_a_heredoc(self, line, name, end):
+        sign = "`" if "`" in name else "\\"
+        text = f"{line.format(name)}\ny {sign}\n{end}\nRUN {sign}\n--network=host x\n"
+        assert isinstance(dockerfiles.can_build_from(text, OWN), Deny)
+
     @pytest.mark.parametrize("option", ["--fr\\om=9a", "--fr'o'm=9a", '--"from"=9a', "--from='9a'"])
     def test_hides_no_option(self, option):
         assert isinstance(dockerfiles.can_build_from(f"COPY {option} /x /y", OWN), Deny)
@@ -73,7 +84,8 @@ class TestADockerfile:
          "FROM docker:27-dind", "RUN --mount=type=bind,source=a,target=/x pip install 'a'",
          "RUN --mount=type=tmpfs,target=/x y", "FROM --platform=$BUILDPLATFORM python:3 AS build",
          "COPY --chown=$U:$G --chmod=644 --link a b", "RUN x --network=host", "FROM scratch",
-         "FROM quay.io/org/app:$VERSION"],
+         "FROM quay.io/org/app:$VERSION", "RUN cat <<EOF > x\n# \\\nEOF\nRUN x",
+         "RUN <<-'E.1' sh\n\tE.1", 'COPY <<"A" <<B /x/\nA\nB', "RUN echo $((1 << 2)) <<< a\\b"],
     )  # fmt: skip
     def test_names_public_images_its_own_and_its_stages(self, text):
         assert isinstance(dockerfiles.can_build_from(text, OWN), Allow)
