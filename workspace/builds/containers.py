@@ -41,9 +41,17 @@ def namespace(organisation_id: int) -> str:
     return f"nexus-{installation}/o{organisation_id}"
 
 
+def image_prefix(organisation_id: int) -> str:
+    """How the names of an organisation's images begin: in one piece, without a slash.
+
+    Podman finds an image of a short name also by the last pieces of its own: `o2/api`, `api`.
+    """
+    return f"{namespace(organisation_id).replace('/', '-')}-"
+
+
 def container_name(row: Deployment) -> str:
     """The one name of a deployment's container: what a crash left is found by it."""
-    return f"{namespace(row.organisation_id).replace('/', '-')}-{row.id}"
+    return f"{image_prefix(row.organisation_id)}{row.id}"
 
 
 def labels_of(row: Deployment) -> dict[str, str]:

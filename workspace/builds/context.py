@@ -12,7 +12,7 @@ from orgchart.policy.paths import can_touch
 from orgchart.policy.vocabulary import Access
 from toolbox.caller import Caller
 from toolbox.scopes import active_scopes
-from workspace.builds.containers import namespace
+from workspace.builds.containers import image_prefix
 from workspace.builds.dockerfiles import BUILT_RULE, can_build_from
 from workspace.files.places import FilePlace, place_of
 from workspace.services import require_paths
@@ -63,7 +63,7 @@ def packed_folder(caller: Caller, path: str) -> bytes:
 
 def _require_buildable(caller: Caller, dockerfile: bytes) -> None:
     text = dockerfile.decode("utf-8-sig", "replace")
-    caller.require(can_build_from(text, namespace(caller.organisation_id)))
+    caller.require(can_build_from(text, image_prefix(caller.organisation_id)))
 
 
 def _files(caller: Caller, place: FilePlace, folder: str) -> Iterator[str]:

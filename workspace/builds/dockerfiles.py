@@ -88,7 +88,7 @@ def can_build_from(dockerfile: str, own: str) -> Decision:
                 return _unbuildable(
                     f"the Dockerfile names the image or stage {image[:100]!r}",
                     "write a public image's whole name before its tag, such as python:3.13, or "
-                    f"one of your own that begins with {own}/; a stage's name is not hexadecimal",
+                    f"one of your own that begins with {own}; a stage's name is not hexadecimal",
                     "its Dockerfile names an image that may be somebody else's",
                 )
     return Allow(BUILT_RULE)
@@ -153,7 +153,7 @@ def _is_public_or_own(image: str, own: str) -> bool:
         return False  # it stands for the name, not for the tag
     if plain.partition(":")[0].lower() in PLACES:
         return False
-    return not OURS.search(image) or image.startswith(f"{own}/")
+    return not OURS.search(image) or image.startswith(own)
 
 
 def _instructions(text: str) -> Iterator[str]:

@@ -17,7 +17,7 @@ from ledger.services import record
 from orgchart.policy.vocabulary import Access
 from toolbox.caller import Caller
 from workspace.builds import rules
-from workspace.builds.containers import limits, namespace
+from workspace.builds.containers import image_prefix, limits
 from workspace.builds.context import packed_folder
 from workspace.builds.engine import (
     Engine,
@@ -73,7 +73,7 @@ def build(*, caller: Caller, path: str, tag: str, now: datetime) -> BuiltImage:
     require_engine(caller)
     context = packed_folder(caller, path)
     service, _, version = tag.partition(":")
-    name = f"{namespace(caller.organisation_id)}/{service}:{version or 'latest'}"
+    name = f"{image_prefix(caller.organisation_id)}{service}:{version or 'latest'}"
     subject = f"image:{name}"
     seconds = settings.CONTAINER_BUILD_SECONDS
     with recorded_run(caller=caller, paths=[path], seconds=seconds, now=now) as run:

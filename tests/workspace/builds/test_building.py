@@ -74,10 +74,10 @@ class TestABuild:
         assert files["Dockerfile"] == DOCKERFILE.encode()
 
     def test_begins_with_no_image_of_another_organisation(self, devops, engine, folder):
-        own = containers.namespace(devops.organisation_id)
-        other = containers.namespace(devops.organisation_id + 1)
+        own = containers.image_prefix(devops.organisation_id)
+        other = containers.image_prefix(devops.organisation_id + 1)
         for name, status in ((own, 200), (other, 400)):
-            (folder / "Dockerfile").write_text(f"FROM {name}/api:1\nRUN cat /secret\n")
+            (folder / "Dockerfile").write_text(f"FROM {name}api:1\nRUN cat /secret\n")
             assert build(devops).status == status
         assert len(engine.builds) == 1
 
@@ -93,7 +93,13 @@ class TestABuild:
         build(devops, tag="api")
         ((query, _),) = engine.builds
         assert query["t"].startswith("nexus-")
-        assert query["t"].endswith(f"/o{devops.organisation_id}/api:latest")
+        assert query["t"].endswith(f"-o{devops.organisation_id}-api:latest")
+
+    def test_is_found_by_its_whole_name_only(self, devops, engine, folder):
+        """Podman takes the pieces after a slash for a short name of the image, for everyone."""
+        build(devops)
+        ((query, _),) = engine.builds
+        assert "/" not in query["t"]
 
     @pytest.mark.parametrize(
         "tag",

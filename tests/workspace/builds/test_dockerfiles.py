@@ -5,7 +5,7 @@ import pytest
 from core.decision import Allow, Deny
 from workspace.builds import dockerfiles
 
-OWN, OTHER = "nexus-203599e651/o3", "nexus-203599e651/o5"
+OWN, OTHER = "nexus-203599e651-o3-", "nexus-203599e651-o5-"
 
 
 class TestADockerfile:
@@ -31,8 +31,9 @@ class TestADockerfile:
 
     @pytest.mark.parametrize(
         "image",
-        [f"{OTHER}/api:1", f"docker.io/{OTHER}/api:1", f"index.docker.io/{OTHER}/api",
-         f"{OWN}0/api", "9a", "12", "CAFE", "sha256:9a", "sha256:$X", "$BASE", "${BASE}:1",
+        [f"{OTHER}api:1", f"docker.io/{OTHER}api:1", f"index.docker.io/{OTHER}api",
+         "nexus-203599e651/o5/api:1", "nexus-203599e651/o3/api:1",
+         f"{OWN[:-1]}0-api", "9a", "12", "CAFE", "sha256:9a", "sha256:$X", "$BASE", "${BASE}:1",
          "py$X:1", "a/b$X", "containers-storage:9a", "docker-daemon:x:1", "dir:/etc",
          "oci-archive:/x", "docker://x", "'9a'", '"9a"', "9\\a", "'$X'", "x:$X/y"],
     )  # fmt: skip
@@ -54,9 +55,9 @@ class TestADockerfile:
          "ONBUILD RUN --network=host x", "RUN --network=$N x", "RUN --security=insecure x",
          "RUN --mount=type=cache,target=/x pip install a", "RUN --mount=Type=cache,target=/x y",
          "RUN --mount=type=bind,type=cache,target=/x y", "RUN --mount=type=$T,target=/x y",
-         f"ARG M=from={OTHER}/api,target=/x\nRUN --mount=$M y", "RUN --mount=type=ssh x",
-         f"RUN --mount=type=bind,From={OTHER}/api,target=/x y", "RUN --$X y", "RUN -- --x",
-         f"ARG F=from={OTHER}/api\nCOPY --$F /x /y", "COPY --fr$O=9a /x /y", "FROM --$X scratch"],
+         f"ARG M=from={OTHER}api,target=/x\nRUN --mount=$M y", "RUN --mount=type=ssh x",
+         f"RUN --mount=type=bind,From={OTHER}api,target=/x y", "RUN --$X y", "RUN -- --x",
+         f"ARG F=from={OTHER}api\nCOPY --$F /x /y", "COPY --fr$O=9a /x /y", "FROM --$X scratch"],
     )  # fmt: skip
     def test_reaches_nothing_beyond_its_build(self, text):
         assert isinstance(dockerfiles.can_build_from(text, OWN), Deny)
@@ -79,7 +80,7 @@ class TestADockerfile:
     @pytest.mark.parametrize(
         "text",
         ["ARG V=3.13\nFROM python:${V}-slim AS build\nCOPY --from=build /a /b",
-         "FROM \\\n  python:3", f"FROM {OWN}/base:1",
+         "FROM \\\n  python:3", f"FROM {OWN}base:1",
          "FROM localhost:5000/team/app@sha256:" + "a" * 64,
          "FROM docker:27-dind", "RUN --mount=type=bind,source=a,target=/x pip install 'a'",
          "RUN --mount=type=tmpfs,target=/x y", "FROM --platform=$BUILDPLATFORM python:3 AS build",
