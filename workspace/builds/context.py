@@ -6,6 +6,8 @@ import io
 import tarfile
 from collections.abc import Iterator
 
+from django.conf import settings
+
 from core.decision import Code, Denied, Deny, refuse
 from documents.tree import Missing, TooLarge, Unsafe
 from orgchart.policy.paths import can_touch
@@ -63,7 +65,8 @@ def packed_folder(caller: Caller, path: str) -> bytes:
 
 def _require_buildable(caller: Caller, dockerfile: bytes) -> None:
     text = dockerfile.decode("utf-8-sig", "replace")
-    caller.require(can_build_from(text, image_prefix(caller.organisation_id)))
+    own = image_prefix(caller.organisation_id)
+    caller.require(can_build_from(text, own, settings.CONTAINER_BASES))
 
 
 def _files(caller: Caller, place: FilePlace, folder: str) -> Iterator[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import takewhile
 
 from core.decision import Allow, Code, Decision, Deny, deny
@@ -27,6 +27,8 @@ PLACES = frozenset(
      "ostree", "sif", "tarball"]
 )  # fmt: skip
 """What comes before a colon and a digest, or a place of the engine's machine, not before a tag."""
+OFFICIAL = re.compile(r"[A-Za-z0-9._-]+|((docker\.io/)?library/)?[a-z0-9_-]+([:@][^/]*)?")
+"""Docker's own images, and stages. With a variable, a name with a dot could become a registry's."""
 QUOTING = "\"'\\`"
 OPTIONS = {
     "FROM": frozenset({"platform"}),
@@ -43,12 +45,13 @@ ODD_HEREDOC = re.compile(
 this reader, but from no engine, what the next line begins."""
 
 
-def can_build_from(dockerfile: str, own: str) -> Decision:
+def can_build_from(dockerfile: str, own: str, bases: Sequence[str] = ()) -> Decision:
     """Decide whether a Dockerfile stays inside its folder, and names no image of somebody else.
 
     ADD fetches addresses, COPY does not. The engine has the images of all organisations, also by a
     piece of their digests: an image has a plain name, and of this installation's images it is one
-    of this organisation, whose names begin with `own` (Spec: hands 8).
+    of this organisation, whose names begin with `own` (Spec: hands 8). The image after FROM may
+    bring instructions by ONBUILD: it is official, or `bases` names it or where it is from.
 
     Instructions are found as the engine finds them, after lines were joined by either of the two
     characters that can join them.
@@ -83,15 +86,31 @@ def can_build_from(dockerfile: str, own: str) -> Decision:
                 "variable, COPY --from, --chown, --chmod, --link, --parents and --exclude",
                 "its Dockerfile has an option that may reach beyond its build",
             )
-        for image in _images_in(words):
-            if not _is_public_or_own(image, own):
-                return _unbuildable(
-                    f"the Dockerfile names the image or stage {image[:100]!r}",
-                    "write a public image's whole name before its tag, such as python:3.13, or "
-                    f"one of your own that begins with {own}; a stage's name is not hexadecimal",
-                    "its Dockerfile names an image that may be somebody else's",
-                )
+        if refused := _refused_image(words, own, bases):
+            return refused
     return Allow(BUILT_RULE)
+
+
+def _refused_image(words: list[str], own: str, bases: Sequence[str]) -> Deny | None:
+    """The refusal of an image that an instruction names, and may not."""
+    for image in _images_in(words):
+        if not _is_public_or_own(image, own):
+            return _unbuildable(
+                f"the Dockerfile names the image or stage {image[:100]!r}",
+                "write a public image's whole name before its tag, such as python:3.13, or "
+                f"one of your own that begins with {own}; a stage's name is not hexadecimal",
+                "its Dockerfile names an image that may be somebody else's",
+            )
+    base = _base_in(words)
+    if base and not _is_trusted(base, own, bases):
+        return _unbuildable(
+            f"the Dockerfile begins with the image {base[:100]!r}, which may bring instructions "
+            "of its own",
+            "begin with an official image such as python:3.13, or one of your own that begins with "
+            + ", or with ".join((own, *bases[:10])),
+            "its Dockerfile begins with an image that may bring instructions of its own",
+        )
+    return None
 
 
 def _unbuildable(message: str, next_action: str, path: str) -> Deny:
@@ -139,9 +158,22 @@ def _images_in(words: list[str]) -> Iterator[str]:
                 name.lower() == "from"
             ):  # a number without a stage is a piece of a digest to some engines
                 yield image
-    named = words[1 + len(options) :]
-    if verb == "FROM" and named and named[0] not in ("\\", "`"):  # its name is in the next line
-        yield named[0]
+    if base := _base_in(words):
+        yield base
+
+
+def _base_in(words: list[str]) -> str:
+    """The image or stage that FROM names; '' where its name is in the next line."""
+    named = words[1 + len(_options_of(words)) :] if _verb(words) == "FROM" else []
+    return named[0] if named and named[0] not in ("\\", "`") else ""
+
+
+def _is_trusted(base: str, own: str, bases: Sequence[str]) -> bool:
+    """Whether an image brings no instructions that were not checked."""
+    if OFFICIAL.fullmatch(base) and not base.startswith("localhost"):
+        return True
+    begins = tuple(f"{each.rstrip('/')}{end}" for each in bases for end in "/:@")
+    return base.startswith((own, *begins)) or base in bases
 
 
 def _is_public_or_own(image: str, own: str) -> bool:

@@ -63,8 +63,8 @@ class TestABuild:
         """Another call of the agent may write it meanwhile."""
         checked = dockerfiles.can_build_from
 
-        def changed(text, own):
-            decision = checked(text, own)
+        def changed(text, *words):
+            decision = checked(text, *words)
             (folder / "Dockerfile").write_text("FROM scratch\nADD http://127.0.0.1/ /x\n")
             return decision
 
@@ -80,6 +80,14 @@ class TestABuild:
             (folder / "Dockerfile").write_text(f"FROM {name}api:1\nRUN cat /secret\n")
             assert build(devops).status == status
         assert len(engine.builds) == 1
+
+    def test_begins_with_what_the_operator_trusts(self, devops, engine, folder, settings):
+        (folder / "Dockerfile").write_text("FROM ghcr.io/team/app:1\n")
+        found = build(devops)
+        assert code(found) == "INVALID_PARAMS"
+        assert "ghcr.io/team/app:1" in found.body["message"]
+        settings.CONTAINER_BASES = ["ghcr.io/team"]
+        assert code(build(devops)) == "OK"
 
     def test_is_unprivileged_and_limited(self, devops, engine, folder):
         build(devops)

@@ -6,6 +6,7 @@ from core.decision import Allow, Deny
 from workspace.builds import dockerfiles
 
 OWN, OTHER = "nexus-203599e651-o3-", "nexus-203599e651-o5-"
+BASES = ["quay.io/org/", "ghcr.io/o/app", "localhost:5000"]
 
 
 class TestADockerfile:
@@ -81,12 +82,31 @@ class TestADockerfile:
         "text",
         ["ARG V=3.13\nFROM python:${V}-slim AS build\nCOPY --from=build /a /b",
          "FROM \\\n  python:3", f"FROM {OWN}base:1",
-         "FROM localhost:5000/team/app@sha256:" + "a" * 64,
+         "FROM docker.io/library/python@sha256:" + "a" * 64, "FROM library/python:$V",
+         "FROM x AS Build.2\nFROM Build.2", "FROM python@sha256:" + "a" * 64,
+         "FROM x\nCOPY --from=quay.io/other/tool:$V /a /b",
          "FROM docker:27-dind", "RUN --mount=type=bind,source=a,target=/x pip install 'a'",
          "RUN --mount=type=tmpfs,target=/x y", "FROM --platform=$BUILDPLATFORM python:3 AS build",
          "COPY --chown=$U:$G --chmod=644 --link a b", "RUN x --network=host", "FROM scratch",
-         "FROM quay.io/org/app:$VERSION", "RUN cat <<EOF > x\n# \\\nEOF\nRUN x",
+         "FROM quay.io/org/app:$VERSION", "FROM ghcr.io/o/app", "FROM ghcr.io/o/app@sha256:a",
+         "FROM localhost:5000/a:1", "RUN cat <<EOF > x\n# \\\nEOF\nRUN x",
          "RUN <<-'E.1' sh\n\tE.1", 'COPY <<"A" <<B /x/\nA\nB', "RUN echo $((1 << 2)) <<< a\\b"],
     )  # fmt: skip
     def test_names_public_images_its_own_and_its_stages(self, text):
-        assert isinstance(dockerfiles.can_build_from(text, OWN), Allow)
+        assert isinstance(dockerfiles.can_build_from(text, OWN, BASES), Allow)
+
+    @pytest.mark.parametrize(
+        "base",
+        ["evil/x", "docker.io/evil/x:1", "quay.io/evil/x", "quay.io/organ/x", "quay.io/org",
+         "a.b:1", "ghcr.io/o/apple", "ghcr.io/o", "evil.example:$P", "localhost:$P",
+         "library/evil/x",
+         "docker.io/x", "docker.io/library/evil/x", "evil:443/x/y", "localhost:443/x",
+         "localhost:5001/x"],
+    )  # fmt: skip
+    @pytest.mark.parametrize(
+        "line", ["FROM {}", "FROM --platform=$P \\\n {} AS x", "RUN x\nfrom {}"]
+    )
+    def test_begins_with_nothing_that_brings_instructions(self, line, base):
+        """What ONBUILD says in an image runs in each build that begins with it, unseen."""
+        text = f"{line.format(base)}\n"
+        assert isinstance(dockerfiles.can_build_from(text, OWN, BASES), Deny)
