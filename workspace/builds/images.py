@@ -71,12 +71,12 @@ def build(*, caller: Caller, path: str, tag: str, now: datetime) -> BuiltImage:
     """
     require_paths(caller, [path.rstrip("/") + "/"], Access.READ)
     require_engine(caller)
-    context = packed_folder(caller, path)
     service, _, version = tag.partition(":")
     name = f"{image_prefix(caller.organisation_id)}{service}:{version or 'latest'}"
     subject = f"image:{name}"
     seconds = settings.CONTAINER_BUILD_SECONDS
     with recorded_run(caller=caller, paths=[path], seconds=seconds, now=now) as run:
+        context = packed_folder(caller, path)  # in its turn: what waits would hold memory
         record_started(caller, subject, path, now)
         with engine_answers(), opened(seconds) as engine:
             digest, said = _build(engine, context, name, run)

@@ -3,6 +3,7 @@
 import hashlib
 import json
 import time
+from datetime import timedelta
 
 import pytest
 from django.utils import timezone
@@ -12,7 +13,7 @@ from ledger.models import Event
 from tests.patience import PATIENCE, wait_until
 from tests.workspace.builds.world import DIGEST, approve, built_in, call, code
 from tests.workspace.watching import board_member, meanwhile, printed
-from workspace.builds import containers
+from workspace.builds import containers, images
 from workspace.builds.models import Deployment, ImageBuild
 from workspace.files.places import own_tree
 from workspace.models import Run
@@ -84,6 +85,19 @@ class TestABuild:
         row = Run.objects.get()
         assert (row.tool, row.paths, row.exit_status) == ("docker_build", ["docker/api/"], 0)
         assert row.output == said
+
+    def test_packs_its_folder_in_its_turn(self, devops, engine, folder, monkeypatch):
+        """What waits for its turn would hold the whole folder in memory."""
+        monkeypatch.setattr(queue, "PATIENCE", 0.5)
+        packed = []
+        monkeypatch.setattr(images, "packed_folder", lambda *words: packed.append(words) or b"")
+        before = timezone.now()
+        Run.objects.create(
+            organisation_id=devops.organisation_id, agent_id=devops.agent.id, tool="x", paths=[],
+            asked_at=before, started_at=before, ends_by=before + timedelta(minutes=5),
+        )  # fmt: skip
+        assert code(build(devops)) == "RATE_LIMITED"
+        assert not packed
 
     @pytest.mark.parametrize("odd", [{"aux": 7}, {"aux": ["x"]}, {"stream": "a\0\ud800"}])
     def test_reads_over_what_is_no_line_of_a_build(self, devops, engine, folder, odd):
