@@ -27,9 +27,9 @@ class Channel:
 
 REPORT = "report"
 NAMED = 30
+"""Contacts that a refusal names; the prompt lists them all."""
 MOST_WAITING = 200
 """Escalations of a thread that wait for an answer (Spec: escalation 20)."""
-"""Contacts that a refusal names; the prompt lists them all."""
 
 VIOLATIONS = frozenset({Code.CONTACT_DENIED, Code.MAIL_TYPE_DENIED, Code.CONTRACT_REQUIRED})
 """Refusals after which the sender also gets a system mail (Spec: mail 22)."""
