@@ -156,8 +156,8 @@ def can_hold_volumes(image: Mapping[str, Any]) -> Decision:
 def port_of(image: Mapping[str, Any]) -> int | None:
     """The lowest TCP port that an image says it serves."""
     exposed = (image.get("Config") or {}).get("ExposedPorts") or {}
-    ports = [int(port) for port, _, kind in (name.partition("/") for name in exposed)
-             if port.isdigit() and kind in ("", "tcp") and 0 < int(port) < 65536]  # fmt: skip
+    named = [re.fullmatch(r"([0-9]{1,5})(/tcp|/?)", name) for name in exposed]
+    ports = [port for found in named if found and 0 < (port := int(found[1])) < 65536]
     return min(ports, default=None)
 
 

@@ -46,7 +46,8 @@ class TestAContainer:
     @pytest.mark.parametrize(
         ("ports", "port"),
         [({"8080/tcp": {}, "80/tcp": {}}, 80), ({"53/udp": {}}, None), ({}, None), (None, None),
-         ({"x/tcp": {}}, None), ({"99999/tcp": {}}, None), ({"8000": {}}, 8000)],
+         ({"x/tcp": {}}, None), ({"99999/tcp": {}}, None), ({"8000": {}}, 8000),
+         ({"\u00b2/tcp": {}}, None), ({"9" * 5000: {}}, None)],
     )  # fmt: skip
     def test_serves_its_lowest_port(self, ports, port):
         assert rules.port_of({"Config": {"ExposedPorts": ports}}) == port
