@@ -87,17 +87,29 @@ def _require_outside(source: Path) -> None:
     """Nothing that the repository at this place consists of is a file of this installation.
 
     Agents could write there what git runs, and another organisation's objects lie there. Links,
-    `gitdir:`, `commondir` and alternates are followed. Raises GitFailed.
+    `gitdir:`, `commondir` and alternates are followed; inside, links lead nowhere else. Raises
+    GitFailed.
     """
     place = source.resolve()
     _require_folders_outside([place])
-    folders = _asked(place, "rev-parse", "--path-format=absolute",
+    said = _asked(place, "rev-parse", "--path-format=absolute",
                      "--git-dir", "--git-common-dir", "--git-path", "objects")  # fmt: skip
-    _require_folders_outside([Path(folder) for folder in folders])
+    folders = [Path(folder) for folder in said]
+    _require_folders_outside(folders)
     counted = _asked(place, "count-objects", "-v")
-    _require_folders_outside(
-        [Path(line.removeprefix(ALTERNATE)) for line in counted if line.startswith(ALTERNATE)]
-    )
+    lenders = [Path(line.removeprefix(ALTERNATE)) for line in counted if line.startswith(ALTERNATE)]
+    _require_folders_outside(lenders)
+    _require_no_way_out([*folders, *lenders])
+
+
+def _require_no_way_out(folders: list[Path]) -> None:
+    """No link inside the folders leads to another place: its refs or packs could be ours."""
+    inside = {folder.resolve() for folder in folders}
+    for at, names, files in (each for folder in inside for each in os.walk(folder)):
+        for link in (each for name in (*names, *files) if (each := Path(at, name)).is_symlink()):
+            target = Path(os.path.realpath(link))
+            if not any(target.is_relative_to(folder) for folder in inside):
+                raise GitFailed("import", None, b"a link in it leads to another place")
 
 
 def _asked(place: Path, *words: str) -> list[str]:

@@ -251,6 +251,34 @@ class TestImport:
             )
         assert not (tmp_path / "ran").exists()
 
+    @pytest.mark.parametrize("part", ["refs", "refs/heads", "objects/pack", "packed-refs"])
+    def test_takes_no_parts_of_our_repositories_for_those_of_another(
+        self, nexus, other, part, settings
+    ):
+        """A person could read another organisation's files, and a push change its branches."""
+        ensure_repositories(now=timezone.now())
+        run_git("pack-refs", "--all", "--no-prune", cwd=other)
+        ours = settings.WORKSPACE_ROOT / "another" / "repository.git" / part
+        ours.parent.mkdir(parents=True, exist_ok=True)
+        shutil.move(other / part, ours)
+        (other / part).symlink_to(ours)
+        with pytest.raises(CommandError, match="leads to another place"):
+            set_repository(other)
+        Repository.objects.update(source=str(other))
+        with pytest.raises(Denied, match="leads to another place"):
+            push_back(
+                repository_id=Repository.objects.get().id,
+                reason="back",
+                caller=System(name="git", organisation_id=nexus.organisation.id),
+                now=timezone.now(),
+            )
+
+    def test_takes_a_repository_whose_links_stay_inside(self, nexus, other):
+        ensure_repositories(now=timezone.now())
+        (other / "refs/heads/alias").symlink_to("trunk")
+        set_repository(other)
+        assert Repository.objects.get().source == str(other)
+
     def test_leaves_no_folder_behind(self, nexus, other, tmp_path):
         ensure_repositories(now=timezone.now())
         set_repository(other)
