@@ -28,6 +28,8 @@ ON_OTHER_SIDE = {
 NO_PROTOCOL = "none"
 """It fetches from no other one: that would run commands, too, which its configuration names."""
 ALTERNATE = "alternate: "
+ASKED = 3
+"""Folders that git is asked for, each in a line."""
 TURNS = BoundedSemaphore(2)
 """How many threads of a process wait for other repositories at once: pages need the rest."""
 
@@ -94,10 +96,10 @@ def _require_outside(source: Path) -> None:
     _require_folders_outside([place])
     said = _asked(place, "rev-parse", "--path-format=absolute",
                      "--git-dir", "--git-common-dir", "--git-path", "objects")  # fmt: skip
-    folders = [Path(folder) for folder in said]
+    folders = _plain(said if len(said) == ASKED else [""])  # a line may end inside a path
     _require_folders_outside(folders)
     counted = _asked(place, "count-objects", "-v")
-    lenders = [Path(line.removeprefix(ALTERNATE)) for line in counted if line.startswith(ALTERNATE)]
+    lenders = _plain([line[len(ALTERNATE) :] for line in counted if line.startswith(ALTERNATE)])
     _require_folders_outside(lenders)
     _require_no_way_out([*folders, *lenders])
 
@@ -112,6 +114,13 @@ def _require_no_way_out(folders: list[Path]) -> None:
                 raise GitFailed("import", None, b"a link in it leads to another place")
 
 
+def _plain(paths: list[str]) -> list[Path]:
+    """Paths as git prints them, where they are what they seem: it quotes some signs of others."""
+    if not all(path.startswith("/") and path.isprintable() for path in paths):
+        raise GitFailed("import", None, b"the path of a part of it has odd signs")
+    return [Path(path) for path in paths]
+
+
 def _asked(place: Path, *words: str) -> list[str]:
     """The lines that git answers about the repository at this place itself. Raises GitFailed."""
     alone = {"GIT_CEILING_DIRECTORIES": str(place.parent), "GIT_ALLOW_PROTOCOL": NO_PROTOCOL}
@@ -119,7 +128,7 @@ def _asked(place: Path, *words: str) -> list[str]:
     done = run_git(asked, environment=alone)
     if done.returncode != 0:
         raise GitFailed("import", done.returncode, done.stderr)
-    return os.fsdecode(done.stdout).splitlines()
+    return os.fsdecode(done.stdout).removesuffix("\n").split("\n")
 
 
 def _require_folders_outside(folders: list[Path]) -> None:

@@ -273,6 +273,29 @@ class TestImport:
                 now=timezone.now(),
             )
 
+    @pytest.mark.parametrize("way", ["a file that names it", "alternates"])
+    @pytest.mark.parametrize("sign", ['"', "\n", "\u2028", "\t", "\\"])
+    def test_follows_a_path_with_any_sign_in_its_name(
+        self, nexus, other, tmp_path, settings, way, sign
+    ):
+        """Git writes some in another way, and some would end a line."""
+        ensure_repositories(now=timezone.now())
+        ours = settings.WORKSPACE_ROOT / "another" / "pack"
+        ours.mkdir(parents=True)
+        odd, source = tmp_path / f"a{sign}b", other
+        shutil.copytree(other, odd)
+        shutil.rmtree(odd / "objects/pack")
+        (odd / "objects/pack").symlink_to(ours)
+        if way == "alternates":
+            quoted = str(odd).replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
+            (source / "objects/info/alternates").write_text(f'"{quoted}/objects"\n')
+        else:
+            source = tmp_path / "named"
+            source.mkdir()
+            (source / ".git").write_text(f"gitdir: {odd}\n")
+        with pytest.raises(CommandError, match=r"leads to another place|has odd signs"):
+            set_repository(source)
+
     def test_takes_a_repository_whose_links_stay_inside(self, nexus, other):
         ensure_repositories(now=timezone.now())
         (other / "refs/heads/alias").symlink_to("trunk")
