@@ -79,7 +79,7 @@ def processes_of(var):
 def child_of(parent, name):
     """The process id of a child of this name; none if there is none yet."""
     for child in Path(f"/proc/{parent.pid}/task/{parent.pid}/children").read_text().split():
-        with suppress(FileNotFoundError):
+        with suppress(FileNotFoundError, ProcessLookupError):  # it ends while it is looked at
             if (PROCESSES / child / "comm").read_text().strip() == name[:15]:
                 return int(child)
     return None

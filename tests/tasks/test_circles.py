@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from core.database import violated_values
 from tasks.dependencies import NO_CIRCLE
 from tasks.models import Dependency, Task
+from tests.plans import renew_statistics
 
 TASKS = 6
 EDGES = st.tuples(st.integers(0, TASKS - 1), st.integers(0, TASKS - 1)).filter(
@@ -93,6 +94,8 @@ class TestStatementsOfManyDependencies:
         """200 tasks before the first of a chain of 300: one walk, where each asked for its own."""
         rows = tasks(500)
         insert(rows, [(place, place + 1) for place in range(299)])
+        renew_statistics("tasks_task")
+        renew_statistics("tasks_dependency")
         before = work()
         insert(rows, [(place, 0) for place in range(300, 500)])
         assert work() - before < 2_500
@@ -100,6 +103,8 @@ class TestStatementsOfManyDependencies:
     def test_that_close_nothing_on_both_sides_of_a_task_take_two_walks(self, tasks):
         rows = tasks(500)
         insert(rows, [(place, place + 1) for place in range(299)])
+        renew_statistics("tasks_task")
+        renew_statistics("tasks_dependency")
         before = work()
         insert(rows, [(400, 0), *((place, 400) for place in range(401, 500)), (400, 299)])
         assert work() - before < 2_500

@@ -85,7 +85,7 @@ THREATS = {
     "deployment: privileged containers and host mounts": [
         f"{DEPLOYING}TestADeployment::test_gives_its_container_nothing_of_the_machine",
         f"{BUILDING}TestABuild::test_is_unprivileged_and_limited",
-        "tests/workspace/builds/test_builds_rules.py::TestADockerfile::test_fetches_nothing",
+        "tests/workspace/builds/test_dockerfiles.py::TestADockerfile::test_fetches_nothing",
     ],
     "web: loopback and private addresses in every notation": [
         f"{ADDRESS}test_refuses_this_machine_and_its_network_in_every_notation",
