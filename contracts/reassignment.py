@@ -12,7 +12,7 @@ from django.db.models.functions import Least
 
 from contracts.issuing.rules import ISSUING_TOOLS
 from contracts.models import Contract
-from contracts.store import agent_of, latest_submission, writers_of_terms
+from contracts.store import agent_of, event_of_change, latest_submission, writers_of_terms
 from contracts.vocabulary import OPEN_STATES, ContractKind
 from core.actions import Action
 from core.actors import Actor
@@ -127,20 +127,10 @@ def _reissue(reissued: Sequence[tuple[Contract, Party]], caller: Actor, now: dat
         of_issuer.setdefault((issuer.id, issuer.handle), []).append(row.id)
         row.issuer_id, row.issuer_name = issuer.id, issuer.handle
         row.version = min(row.version + 1, BIGGEST_VERSION)
-        event = Event.by(
-            caller,
-            Action.CONTRACT_HANDED_OVER,
-            at=now,
-            subject=f"contract:{row.id}",
-            for_agent_id=issuer.id,
-            kind="contract",
-            details={
-                "from_state": row.state,
-                "state": row.state,
-                "version": row.version,
-                "issuer": issuer.handle,
-            },
-        )
+        event = event_of_change(
+            row, Action.CONTRACT_HANDED_OVER, caller=caller, now=now, reader=issuer,
+            from_state=row.state, version=row.version, issuer=issuer.handle,
+        )  # fmt: skip
         events.append(event)
     for (issuer_id, name), theirs in of_issuer.items():
         Contract.objects.filter(id__in=theirs).update(

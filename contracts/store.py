@@ -153,6 +153,32 @@ def latest_submission(row: Contract) -> SubmissionFacts | None:
     return submission_of(found.id, verdicts.values_list("finding", "judge_id"), found.commit)
 
 
+def event_of_change(
+    row: Contract,
+    action: Action,
+    *,
+    caller: Actor,
+    now: datetime,
+    reader: Party,
+    reason: str = "",
+    **details: Any,
+) -> Event:
+    """The event of a contract that has changed; it appears in the stream of `reader`.
+
+    Its details are the row's state, and what is given.
+    """
+    return Event.by(
+        caller,
+        action,
+        at=now,
+        subject=f"contract:{row.id}",
+        reason=reason,
+        for_agent_id=reader.id,
+        kind="contract",
+        details={"state": str(row.state), **details},
+    )
+
+
 @needs_transaction
 def save_contract(
     row: Contract,
@@ -170,21 +196,11 @@ def save_contract(
     The event appears in the stream of `reader`. The row has its next version afterwards. Raises
     Denied VERSION_MISMATCH.
     """
-    event = Event.by(
-        caller,
-        action,
-        at=now,
-        subject=f"contract:{row.id}",
-        reason=reason,
-        for_agent_id=reader.id,
-        kind="contract",
-        details={
-            "from_state": str(was.state),
-            "state": str(row.state),
-            "version": was.version + 1,
-            **details,
-        },
-    )
+    version = was.version + 1
+    event = event_of_change(
+        row, action, caller=caller, now=now, reader=reader, reason=reason,
+        from_state=str(was.state), version=version, **details,
+    )  # fmt: skip
     saved = swap(
         Swap(
             model=Contract,
@@ -198,7 +214,7 @@ def save_contract(
     if not saved:
         current = Contract.objects.values_list("version", flat=True).get(id=row.id)
         raise Denied(rules.stale_contract(row.id, was.version, current))
-    row.version = was.version + 1
+    row.version = version
     wake(reader.id)
 
 

@@ -61,9 +61,9 @@ def cut(
 
 
 def floor_of(rows: QuerySet[Any]) -> int | None:
-    """The id of the last of the rows, newest first, that a page looks at; None where it sees all.
+    """The id of the last row, newest first, that a page looks at; None where it looks at all.
 
-    A page of what few rows of a long list are ends there, with a cursor, full or not.
+    A page ends there, full or not, and has a cursor.
     """
     last = list(rows.values_list("id", flat=True)[LOOKED_THROUGH - 1 : LOOKED_THROUGH + 1])
     return last[0] if len(last) > 1 else None

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import datetime, timedelta
+from typing import TypeVar
 
 import structlog
+from django.db.models import Model, QuerySet
 from django.utils import timezone
 
 from core.database import after_commit
@@ -14,6 +17,7 @@ from documents.tree import Missing, SafeTree, Unsafe
 from toolbox.scheduler import sweep
 
 log = structlog.get_logger(__name__)
+Filed = TypeVar("Filed", bound=Model)
 
 BATCH = 50
 GRACE = timedelta(seconds=30)
@@ -56,17 +60,26 @@ def write_file_on_commit(organisation: str, path: str, text: str) -> None:
 
 
 def write_missing_files(now: datetime) -> int:
-    """Write the files that a crash or a full disk left out; returns how many.
+    """Write the files of documents that a crash or a full disk left out; returns how many."""
+
+    def write(row: Document) -> bool:
+        written = write_file(row.organisation.slug, row.path, row.body)
+        if written:
+            Document.objects.filter(id=row.id).update(filed_at=now)
+        return written
+
+    return write_due(Document.objects.select_related("organisation"), write, now)
+
+
+def write_due(rows: QuerySet[Filed], write: Callable[[Filed], bool], now: datetime) -> int:
+    """Write the files of rows that have none (`filed_at`), oldest first; returns how many.
 
     Concurrent runs are harmless. What the disk still refuses is tried at the next run.
     """
-    due = Document.objects.select_related("organisation").filter(
-        filed_at=None, created_at__lt=now - GRACE
-    )
 
-    def write(row: Document) -> None:
-        if not write_file(row.organisation.slug, row.path, row.body):
-            raise FileNotWritten(row.path)
-        Document.objects.filter(id=row.id).update(filed_at=now)
+    def attempt(row: Filed) -> None:
+        if not write(row):
+            raise FileNotWritten(str(row))
 
-    return sweep(due, write, batch=BATCH)
+    due = rows.filter(filed_at=None, created_at__lt=now - GRACE)
+    return sweep(due.order_by("created_at"), attempt, batch=BATCH)  # the order of their indexes

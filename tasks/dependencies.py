@@ -53,20 +53,19 @@ FROM unnest(%(blockers)s::bigint[], %(blocked)s::bigint[]) AS named(blocker, blo
 ON CONFLICT (blocker_id, blocked_id) DO NOTHING
 RETURNING blocker_id, blocked_id"""
 # The counts read the table: the same transaction may have ended some of the tasks.
-COUNT_BLOCKERS = f"""
-UPDATE tasks_task t SET open_blockers = t.open_blockers + more.count
-FROM (SELECT added.blocked, count(*)
+COUNT = """
+UPDATE tasks_task t SET {column} = t.{column} + more.count
+FROM (SELECT added.{end}, count(*)
       FROM unnest(%(blockers)s::bigint[], %(blocked)s::bigint[]) AS added(blocker, blocked)
-      JOIN tasks_task b ON b.id = added.blocker AND b.status IN ({UNFINISHED_SQL})
-      GROUP BY added.blocked) AS more
-WHERE t.id = more.blocked"""
-COUNT_DEPENDENTS = f"""
-UPDATE tasks_task t SET dependents = t.dependents + more.count
-FROM (SELECT added.blocker, count(*)
-      FROM unnest(%(blockers)s::bigint[], %(blocked)s::bigint[]) AS added(blocker, blocked)
-      JOIN tasks_task b ON b.id = added.blocked AND b.status IN ({UNFINISHED_SQL})
-      GROUP BY added.blocker) AS more
-WHERE t.id = more.blocker"""
+      JOIN tasks_task other ON other.id = added.{other_end} AND other.status IN ({unfinished})
+      GROUP BY added.{end}) AS more
+WHERE t.id = more.{end}"""
+COUNT_BLOCKERS = COUNT.format(
+    column="open_blockers", end="blocked", other_end="blocker", unfinished=UNFINISHED_SQL
+)
+COUNT_DEPENDENTS = COUNT.format(
+    column="dependents", end="blocker", other_end="blocked", unfinished=UNFINISHED_SQL
+)
 RELEASE = """
 UPDATE tasks_task SET open_blockers = open_blockers - 1
 WHERE id IN (SELECT blocked_id FROM tasks_dependency WHERE blocker_id = %(id)s)

@@ -12,7 +12,7 @@ from core.actions import Action
 from core.database import after_commit, hold_lock
 from core.decision import Code, refuse
 from core.ids import row_id
-from documents.files import BATCH, GRACE, FileNotWritten, write_file
+from documents.files import write_due, write_file
 from documents.memory import rules
 from documents.memory.owners import owner_of
 from documents.memory.results import SavedArtifact, WholeArtifact
@@ -22,7 +22,6 @@ from ledger.services import record
 from orgchart.models import Group
 from orgchart.policy.compiled import Agent
 from toolbox.caller import Caller
-from toolbox.scheduler import sweep
 
 
 def save_artifact(
@@ -123,14 +122,5 @@ def _write_artifact(saved: Artifact, now: datetime) -> bool:
 
 
 def write_missing_artifacts(now: datetime) -> int:
-    """Write the files that a crash or a refusing disk left out; returns how many.
-
-    As `write_missing_files` of documents.
-    """
-
-    def write(row: Artifact) -> None:
-        if not _write_artifact(row, now):
-            raise FileNotWritten(row.path)
-
-    due = Artifact.objects.filter(filed_at=None, created_at__lt=now - GRACE)
-    return sweep(due.order_by("created_at"), write, batch=BATCH)  # the order of their index
+    """Write the files of artifacts that a crash or a refusing disk left out; returns how many."""
+    return write_due(Artifact.objects.all(), lambda row: _write_artifact(row, now), now)

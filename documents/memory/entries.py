@@ -42,10 +42,10 @@ def newest_entries(
     before: int | None = None,
     writers: Collection[int] | None = None,
 ) -> tuple[list[MemoryEntry], int | None]:
-    """The newest entries of a memory, newest first, of `size` characters at most; before which id
-    there may be more.
+    """The newest entries of a memory, newest first, of `size` characters at most.
 
-    What a person corrected or withdrew is left out, and what agents other than `writers` wrote.
+    With them the id before which there may be more, or None. What a person corrected or withdrew is
+    left out, and what agents other than `writers` wrote.
     """
     rows = _rows_of(owner).order_by("-id")
     if before is not None:

@@ -99,9 +99,9 @@ def _ask_for_threads(ready: list[Request]) -> None:
 
 
 def _work_for(next_one: list[Request]) -> None:
-    """Work for a request, then for who follows it, while no one else waits for this thread.
+    """Work for a request, then for the one that follows, while no other work waits for a thread.
 
-    The request is in a list, and leaves it: nothing keeps its body once it is answered.
+    The list holds a request only until it is answered, so that nothing keeps its body after that.
     """
     while next_one:
         request = next_one.pop()

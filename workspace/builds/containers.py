@@ -22,7 +22,7 @@ WATCHED = 3.0
 PRINTED = "10m"
 """What a container printed is kept up to this size: engines have no limit of their own."""
 SCRATCH = "rw,noexec,nosuid,nodev,size=64m"
-PLACES = ("/tmp", "/run")  # noqa: S108  inside the container
+WRITABLE = ("/tmp", "/run")  # noqa: S108  inside the container
 SYSTEM_CALLS = ["no-new-privileges"]
 
 
@@ -90,7 +90,7 @@ def config_of(row: Deployment, image: Mapping[str, Any]) -> dict[str, Any]:
             "CapDrop": ["ALL"],
             "SecurityOpt": SYSTEM_CALLS,
             "ReadonlyRootfs": True,
-            "Tmpfs": dict.fromkeys((*PLACES, *volumes_of(image)), SCRATCH),
+            "Tmpfs": dict.fromkeys((*WRITABLE, *volumes_of(image)), SCRATCH),
             "NetworkMode": settings.CONTAINER_NETWORK,
             "PublishAllPorts": False,
             "IpcMode": "private",

@@ -20,6 +20,7 @@ JOINTS = (
 )
 """What joins a line with the next one: for some engines also after one like it, for others not."""
 HEXADECIMAL = re.compile(r"[0-9A-Fa-f]+")
+"""A number is one too: some engines take that of a stage which there is not for such a piece."""
 OURS = re.compile(r"nexus-[0-9a-f]{10}")
 """How the names of an installation's images begin."""
 PLACES = frozenset(
@@ -154,9 +155,7 @@ def _images_in(words: list[str]) -> Iterator[str]:
             yield option  # the engine takes the quotes out
         for part in option.removeprefix("--").removeprefix("mount=").split(","):
             name, _, image = part.partition("=")
-            if (
-                name.lower() == "from"
-            ):  # a number without a stage is a piece of a digest to some engines
+            if name.lower() == "from":
                 yield image
     if base := _base_in(words):
         yield base

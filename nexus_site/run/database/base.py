@@ -75,12 +75,13 @@ class DatabaseWrapper(base.DatabaseWrapper):
         The rest is done once for each connection of the pool. To do it for each call took a
         twentieth of the call's processor time.
         """
-        if self.pool is None:
+        pool = self.pool
+        if pool is None:
             super().connect()
             return
-        lent = self._lend(self.pool)
+        lent = self._lend(pool)
         if not hasattr(lent, SET_UP):
-            self._connect_first(lent)
+            self._connect_first(pool, lent)
             return
         self.connection = lent
         self.in_atomic_block = self.closed_in_transaction = False
@@ -90,14 +91,15 @@ class DatabaseWrapper(base.DatabaseWrapper):
         self.close_at = GIVEN_BACK_AT_ONCE
         self.set_autocommit(True)
 
-    def _connect_first(self, lent: psycopg.Connection) -> None:
+    def _connect_first(self, pool: NewestFirst, lent: psycopg.Connection) -> None:
+        """Let Django make a connection ready; the pool has it again where that fails."""
         self._lent = lent
         try:
             super().connect()
         finally:
             self._lent = None
-            if self.connection is None and self.pool is not None:
-                self.pool.putconn(lent)
+            if self.connection is None:
+                pool.putconn(lent)
         setattr(lent, SET_UP, True)
 
     def get_new_connection(self, conn_params: dict[str, Any]) -> psycopg.Connection:

@@ -51,6 +51,16 @@ def other(tmp_path):
     return bare
 
 
+def pushed_back_by_system(company):
+    """Push the only repository back to where it came from."""
+    return push_back(
+        repository_id=Repository.objects.get().id,
+        reason="back",
+        caller=System(name="git", organisation_id=company.organisation.id),
+        now=timezone.now(),
+    )
+
+
 def commit_file(work, bare, content):
     """Add a file to the main branch of the other repository."""
     (work / "large").write_bytes(content)
@@ -243,12 +253,7 @@ class TestImport:
             set_repository(source)
         Repository.objects.update(source=str(source))
         with pytest.raises(Denied, match="among the files of this installation"):
-            push_back(
-                repository_id=Repository.objects.get().id,
-                reason="back",
-                caller=System(name="git", organisation_id=nexus.organisation.id),
-                now=timezone.now(),
-            )
+            pushed_back_by_system(nexus)
         assert not (tmp_path / "ran").exists()
 
     @pytest.mark.parametrize("part", ["refs", "refs/heads", "objects/pack", "packed-refs"])
@@ -266,12 +271,7 @@ class TestImport:
             set_repository(other)
         Repository.objects.update(source=str(other))
         with pytest.raises(Denied, match="leads to another place"):
-            push_back(
-                repository_id=Repository.objects.get().id,
-                reason="back",
-                caller=System(name="git", organisation_id=nexus.organisation.id),
-                now=timezone.now(),
-            )
+            pushed_back_by_system(nexus)
 
     @pytest.mark.parametrize("way", ["a file that names it", "alternates"])
     @pytest.mark.parametrize("sign", ['"', "\n", "\u2028", "\t", "\\"])

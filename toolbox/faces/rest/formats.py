@@ -95,7 +95,7 @@ class PersonRenderer(BrowsableAPIRenderer):
 
 
 class FixedNegotiation(BaseContentNegotiation):
-    """Negotiates nothing: JSON in, JSON out; a page only for a signed-in person's browser."""
+    """Negotiates nothing: the answer is JSON; a page only for a signed-in person's browser."""
 
     def select_renderer(
         self,

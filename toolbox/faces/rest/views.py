@@ -50,7 +50,7 @@ class AgentRequest(Request):
 
 @dataclass(frozen=True, slots=True)
 class Shared:
-    """What every request of a view is read and proved with: made once, for it keeps nothing."""
+    """What reads and proves the requests of a view: it keeps nothing of them, so is made once."""
 
     parsers: Sequence[BaseParser]
     authenticators: Sequence[BaseAuthentication]
@@ -73,7 +73,7 @@ class AgentView(APIView):
     @classmethod
     @cache
     def shared(cls) -> Shared:
-        """What settings and class say that its requests are read and proved with."""
+        """What this class and the settings name, made at the first request."""
         view = cls()
         return Shared(
             parsers=view.get_parsers(),
@@ -83,7 +83,7 @@ class AgentView(APIView):
         )
 
     def initialize_request(self, request: HttpRequest, *args: Any, **kwargs: Any) -> Request:
-        """The request as the framework has it; what reads and proves it keeps nothing of it."""
+        """The framework's request, read and proved by what all requests of this class share."""
         shared = self.shared()
         return AgentRequest(
             request,
