@@ -122,7 +122,12 @@ class Accounts(CompanyMachine):
 
     @rule(who=person)
     def change_own_password(self, who):
-        """With a code by who has both; else perhaps by who set the one before."""
+        """With a code by who has both; else perhaps by who set the one before.
+
+        An account that is switched off signs in nowhere, and has no page to do it on.
+        """
+        if not self.user(who).is_active:
+            return
         if who in self.codes:
             self.passwords[who] = {self.human(who)}
             del self.codes[who]

@@ -214,14 +214,19 @@ class Boards(CompanyMachine):
 
     @rule(who=someone)
     def change_own_password(self, who):
-        """With a code by who has both; else perhaps by who set the one before."""
+        """With a code by who has both; else perhaps by who set the one before.
+
+        An account that is switched off signs in nowhere, and has no page to do it on.
+        """
         who = sorted(self.codes or self.passwords)[who % len(self.codes or self.passwords)]
-        human = self.human(who)
+        user, human = User.objects.get(username=who), self.human(who)
+        if not user.is_active:
+            return
         if who in self.codes:
             self.passwords[who] = {human}
             del self.codes[who]
             self.did["enter a code"] += 1
-        take_password(User.objects.get(username=who).pk)
+        take_password(user.pk)
         self.by(human)
 
     @rule(by=someone, who=someone)

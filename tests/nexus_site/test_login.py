@@ -278,6 +278,23 @@ def change(client, old):
     return client.post("/admin/password_change/", sent)
 
 
+class TestAnAccountThatIsSwitchedOff:
+    """Else who knows its password could take it over before it is switched on again."""
+
+    def test_chooses_no_password_in_a_session_that_is_open(self, client, person):
+        sign_in(client)
+        User.objects.update(is_active=False)
+        answer = change(client, PASSWORD)
+        assert answer.headers["Location"].startswith("/admin/login/")
+        person.refresh_from_db()
+        assert person.check_password(PASSWORD)
+
+    def test_signs_in_nowhere(self, client, person):
+        User.objects.update(is_active=False)
+        assert sign_in(client).status_code == 200
+        assert client.get("/admin/password_change/").status_code == 302
+
+
 class TestGuessesInAnOpenSession:
     """Who found an open session does not get the password out of it."""
 
