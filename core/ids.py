@@ -6,7 +6,7 @@ import secrets
 from datetime import UTC, datetime
 
 LETTERS = "abcdefghijklmnopqrstuvwxyz0123456789"
-
+PAIRS = tuple(one + other for one in LETTERS for other in LETTERS)
 
 MOST_DIGITS = 18
 """Digits of the largest number that is taken for a row's id: every such number is a bigint."""
@@ -23,10 +23,11 @@ def timed_id(prefix: str, now: datetime) -> str:
 
     Spec: mail 4.
     """
-    stamp = now.astimezone(UTC).strftime("%Y%m%d%H%M%S%f")
-    number = secrets.randbelow(len(LETTERS) ** 4)
-    tail = ""
-    for _ in range(4):
-        number, rest = divmod(number, len(LETTERS))
-        tail += LETTERS[rest]
-    return f"{prefix}-{stamp}-{tail}"
+    time = now.astimezone(UTC).isoformat(
+        timespec="microseconds"
+    )  # strftime takes three times as long
+    stamp = (
+        time[:4] + time[5:7] + time[8:10] + time[11:13] + time[14:16] + time[17:19] + time[20:26]
+    )
+    first, second = divmod(secrets.randbelow(len(PAIRS) ** 2), len(PAIRS))
+    return f"{prefix}-{stamp}-{PAIRS[first]}{PAIRS[second]}"

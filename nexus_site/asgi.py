@@ -33,8 +33,9 @@ from toolbox import quotas  # noqa: E402
 from toolbox.authentication import owner_of_key  # noqa: E402
 from toolbox.faces import event_stream, mcp  # noqa: E402
 from toolbox.faces.hosts import status_of_foreign  # noqa: E402
+from toolbox.faces.pools import pool_of, start_threads  # noqa: E402
 from toolbox.faces.responses import error_response  # noqa: E402
-from toolbox.faces.threads import ANY_TIME, THREADS, TURN, Turn, start_threads  # noqa: E402
+from toolbox.faces.threads import ANY_TIME, THREADS, TURN, Turn  # noqa: E402
 from toolbox.faces.turns import Turns  # noqa: E402
 
 # Faces that wait. Each module offers `application(scope, receive, send)`, and `lifespan()`, an
@@ -101,13 +102,11 @@ class Site:
     threads: ThreadPoolExecutor
     faces: Mapping[tuple[str, str], ModuleType] = field(default_factory=lambda: FACES)
     people_threads: ThreadPoolExecutor = field(
-        default_factory=lambda: ThreadPoolExecutor(
-            settings.WEB_PEOPLE_THREADS, thread_name_prefix="people"
-        )
+        default_factory=lambda: pool_of(settings.WEB_PEOPLE_THREADS, "people")
     )
     """Pages and sign-ins have threads of their own: a flood of passwords delays no agent."""
     strangers_threads: ThreadPoolExecutor = field(
-        default_factory=lambda: ThreadPoolExecutor(STRANGERS, thread_name_prefix="strangers")
+        default_factory=lambda: pool_of(STRANGERS, "strangers")
     )
     """And what comes from a browser in which no person signed in delays no page of those."""
     turns: WeakValueDictionary[tuple[str, Hashable], Turns] = field(
@@ -115,9 +114,7 @@ class Site:
     )
     """Of each agent, organisation and person whose requests are under way."""
     health_threads: dict[str, ThreadPoolExecutor] = field(
-        default_factory=lambda: {
-            path: ThreadPoolExecutor(1, thread_name_prefix=name) for path, name in HEALTH.items()
-        }
+        default_factory=lambda: {path: pool_of(1, name) for path, name in HEALTH.items()}
     )
     """And who asks for health is answered while every other thread waits for the database."""
 
@@ -286,4 +283,4 @@ def _give_back() -> None:
         connection.close()
 
 
-application = Site(ThreadPoolExecutor(settings.WEB_THREADS, thread_name_prefix="django"))
+application = Site(pool_of(settings.WEB_THREADS, "django"))

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
-
 from django.conf import settings
 from django.test.utils import override_settings
 
 from nexus_site.asgi import Site
 from nexus_site.serving.bridge import Bridge, Receive, Scope, Send
 from nexus_site.serving.handlers import PeopleHandler
+from toolbox.faces.pools import pool_of
 
 FLOORS = "/api/bench/"
 
@@ -36,4 +35,4 @@ class BenchSite(Site):
             await super().__call__(scope, receive, send)
 
 
-application = BenchSite(ThreadPoolExecutor(settings.WEB_THREADS, thread_name_prefix="django"))
+application = BenchSite(pool_of(settings.WEB_THREADS, "django"))

@@ -109,7 +109,8 @@ class Bridge:
 def start_of(response: Response) -> Message:
     """The status line and headers of an answer."""
     headers = [
-        (name.encode("latin-1"), value.encode("latin-1")) for name, value in response.items()
+        (name.encode("latin-1"), value.encode("latin-1"))
+        for name, value in response.headers._store.values()  # noqa: SLF001  as `items()`, at once
     ]
     headers += [
         (b"Set-Cookie", cookie.OutputString().encode("latin-1"))

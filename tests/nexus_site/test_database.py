@@ -1,14 +1,19 @@
-"""Connections that the server ended while they rested in the pool."""
+"""Connections of the pool, ended by the server or lent again, and how their answers are read."""
 
 from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime
 from threading import Barrier
 from time import monotonic
 
 import psycopg
 import pytest
-from django.db import close_old_connections, connection, connections
+from django.db import DataError, close_old_connections, connection, connections
+from django.db.backends.postgresql import base
+from django.db.backends.postgresql.psycopg_any import BaseTzLoader
+from django.db.migrations.recorder import MigrationRecorder
+from psycopg.pq import Format
 
-from nexus_site.run.database.base import SET_UP, NewestFirst
+from nexus_site.run.database.base import SET_UP, TIME, Cursor, NewestFirst
 from tests.patience import PATIENCE
 
 AT_ONCE = 4
@@ -107,3 +112,47 @@ def test_the_connection_that_came_back_last_is_lent(transactional_db):
                 assert lent is first
         with pool.connection() as lent, pool.connection() as other:
             assert (lent, other) == (first, second)
+
+
+TIMES = [
+    datetime(2026, 2, 19, 9, 30, 0, 123456, UTC), datetime(2026, 2, 19, tzinfo=UTC),
+    datetime(1, 1, 1, tzinfo=UTC), datetime.max.replace(tzinfo=UTC), None,
+]  # fmt: skip
+
+
+class TestTimes:
+    """Read by psycopg's own loader, which is written in C, and as Django's reads them."""
+
+    def of(self, cursor):
+        found = []
+        for each in TIMES:
+            cursor.execute("SELECT %s::timestamptz, ARRAY[%s::timestamptz]", [each, each])
+            found.append(cursor.fetchone())
+        return found
+
+    def test_are_the_same_as_those_of_django(self, transactional_db):
+        connection.ensure_connection()
+        by_django = self.of(base.ServerBindingCursor(connection.connection))
+        with connection.cursor() as cursor:
+            assert type(cursor.cursor) is Cursor
+            ours = self.of(cursor)
+        assert ours == by_django == [(each, [each]) for each in TIMES]
+        assert {each.tzinfo for each, _ in ours if each} == {UTC}
+
+    def test_are_not_read_in_python(self, transactional_db):
+        with connection.cursor() as cursor:
+            loader = cursor.cursor.adapters.get_loader(TIME, Format.TEXT)
+        assert loader is psycopg.adapters.get_loader(TIME, Format.TEXT)
+        assert not issubclass(loader, BaseTzLoader)
+
+    def test_without_an_end_are_refused_as_by_django(self, transactional_db):
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT 'infinity'::timestamptz")
+            with pytest.raises(DataError):
+                cursor.fetchone()
+
+    def test_of_a_query_read_part_by_part_are_the_same(self, transactional_db):
+        times = MigrationRecorder.Migration.objects.order_by("id").values_list("applied")
+        found = list(times)
+        assert found
+        assert [*times.iterator(chunk_size=3)] == found

@@ -6,12 +6,14 @@ import threading
 import time
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
+from types import SimpleNamespace
 
 import pytest
 import uvicorn
 
 from nexus_site.run import web
-from nexus_site.serving.protocol import ConnectionLimits, bounded
+from nexus_site.serving import protocol
+from nexus_site.serving.protocol import JOINED, ConnectionLimits, JoinedAnswer, bounded
 from tests.patience import PATIENCE, wait_until
 
 LIMITS = ConnectionLimits(
@@ -410,3 +412,84 @@ class TestRequestsInAdvance:
                 found += client.recv(1000)
         assert found.endswith(b"\r\n\r\nhalf")
         assert LEFT.wait(PATIENCE)
+
+
+class Written:
+    """A transport that notes what it is told."""
+
+    def __init__(self):
+        self.parts, self.closed = [], False
+
+    def write(self, data):
+        assert not self.closed
+        self.parts.append(data)
+
+    def close(self):
+        self.closed = True
+
+    def is_closing(self):
+        return self.closed
+
+
+class TestAnswers:
+    def joined(self, *steps):
+        """What is written at once, one list for each turn of the event loop."""
+        turns, transport = [], Written()
+
+        async def write():
+            answer = JoinedAnswer(transport, asyncio.get_running_loop())
+            for step in steps:
+                if step is None:
+                    await asyncio.sleep(0)
+                elif step == "close":
+                    answer.close()
+                else:
+                    answer.write(step)
+                turns.append([*transport.parts])
+                transport.parts.clear()
+            await asyncio.sleep(0)
+            turns.append([*transport.parts])
+
+        asyncio.run(write())
+        return turns
+
+    def test_leave_with_their_head_in_one_piece(self):
+        assert self.joined(b"head ", b"body", b"more") == [[], [b"head body"], [b"more"], []]
+
+    def test_leave_at_once_where_only_the_head_is_there(self):
+        assert self.joined(b"head", None, b"event") == [[], [b"head"], [b"event"], []]
+
+    def test_have_no_body_or_an_empty_one(self):
+        assert self.joined(b"head") == [[], [b"head"]]
+        assert self.joined(b"head", b"") == [[], [b"head"], []]
+
+    def test_end_after_all_was_written(self):
+        assert self.joined(b"head", "close") == [[], [b"head"], []]
+        assert self.joined(b"head", b"body", "close") == [[], [b"headbody"], [], []]
+
+    def test_that_are_long_are_not_copied(self):
+        long = b"x" * (JOINED + 1)
+        assert self.joined(b"head", long) == [[], [b"head", long], []]
+
+    def test_are_written_so_by_the_server(self, port, monkeypatch):
+        written = []
+
+        class Noted(JoinedAnswer):
+            def __init__(self, transport, loop):
+                super().__init__(transport, loop)
+                self.real = transport
+                self.transport = SimpleNamespace(
+                    write=self.note, close=transport.close, is_closing=transport.is_closing
+                )
+
+            def note(self, data):
+                written.append(data)
+                self.real.write(data)
+
+        monkeypatch.setattr(protocol, "JoinedAnswer", Noted)
+        with connect(port) as client:
+            client.sendall(GET)
+            assert answer(client) == b"HTTP/1.1 200 OK"
+        (whole,) = written
+        assert whole.startswith(b"HTTP/1.1 200 OK")
+        assert whole.endswith(b"\r\n\r\n0")

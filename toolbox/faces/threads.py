@@ -7,7 +7,6 @@ import uuid
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import ContextVar
-from threading import Barrier
 from typing import Any, TypeVar
 
 from django.conf import settings
@@ -17,26 +16,17 @@ from core.database import give_back_connection
 from core.decision import Deny
 from toolbox import wake
 from toolbox.answers import answer_denial
+from toolbox.faces.pools import pool_of
 from toolbox.faces.turns import Request, Turns
 
 T = TypeVar("T")
 Credentials = dict[str, Any]
 
-PATIENCE = 10.0
-"""Seconds in which the system starts the threads of a pool, or fails to."""
 Turn = tuple[Turns, ...]
 ANY_TIME: Turn = ()
 TURN: ContextVar[Turn] = ContextVar("turn", default=ANY_TIME)
 """What the request that is being answered holds while a thread works for it."""
-THREADS = ThreadPoolExecutor(settings.WEB_THREADS, thread_name_prefix="face")
-
-
-def start_threads(pool: ThreadPoolExecutor) -> None:
-    """Start every thread of a pool: when one is needed, the system may have none left."""
-    count = pool._max_workers  # noqa: SLF001  what it was made with
-    together = Barrier(count)
-    for waiting in [pool.submit(together.wait, PATIENCE) for _ in range(count)]:
-        waiting.result()
+THREADS = pool_of(settings.WEB_THREADS, "face")
 
 
 async def in_turn(threads: ThreadPoolExecutor, work: Callable[..., T], *given: Any) -> T:

@@ -1,6 +1,7 @@
 """PostgreSQL as NEXUS uses it: the embedded server is claimed, and no connection is dead."""
 
 import select
+from datetime import UTC
 from functools import cache
 from typing import Any
 
@@ -8,6 +9,9 @@ import psycopg
 from django.conf import settings
 from django.db.backends.base.base import NO_DB_ALIAS
 from django.db.backends.postgresql import base
+from django.db.backends.postgresql.psycopg_any import get_adapters_template
+from psycopg.adapt import AdaptersMap
+from psycopg.pq import Format
 from psycopg_pool import ConnectionPool
 
 from nexus_site.run import cluster_lock
@@ -15,11 +19,34 @@ from nexus_site.run.postgres import Cluster
 
 GIVEN_BACK_AT_ONCE = 0.0
 """By `time.monotonic`: the end of a request gives its connection back."""
+TIME = psycopg.adapters.types["timestamptz"].oid
 SET_UP = "nexus_set_up"
 """The attribute of psycopg's connection that Django has made ready."""
 
 cluster_of = cache(Cluster.under)
 """The cluster of a folder; finding it asks the file system, and every connection asks for it."""
+
+
+@cache
+def _adapters() -> AdaptersMap:
+    """Django's, but times are read by psycopg's loader, which is written in C."""
+    ours = AdaptersMap(get_adapters_template(settings.USE_TZ, UTC))
+    loader: Any = psycopg.adapters.get_loader(TIME, Format.TEXT)
+    ours.register_loader("timestamptz", loader)
+    return ours
+
+
+class Cursor(base.ServerBindingCursor):
+    """Django's cursor, which reads times in a sixth of the time.
+
+    Django's own loader is written in Python because it can set any time zone. Psycopg's takes the
+    zone of the connection, which Django sets to UTC.
+    """
+
+    @property
+    def adapters(self) -> AdaptersMap:
+        """How values are read and written; the same for each cursor."""
+        return _adapters()
 
 
 class NewestFirst(ConnectionPool[Any]):
@@ -45,6 +72,8 @@ class DatabaseWrapper(base.DatabaseWrapper):
         if not settings.DATABASE_URL:
             cluster_lock.take(cluster_of(settings.NEXUS_VAR))
         params: dict[str, Any] = super().get_connection_params()
+        if params["cursor_factory"] is base.ServerBindingCursor:
+            params["cursor_factory"] = Cursor
         return params
 
     def _set_autocommit(self, autocommit: bool) -> None:  # noqa: FBT001  as Django calls it
