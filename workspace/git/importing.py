@@ -149,8 +149,8 @@ def _clone(folder: Path, source: str, organisation: Organisation) -> tuple[str, 
             raise GitFailed("clone", done.returncode, done.stderr)  # noqa: TRY301  translated below
         bare = BareRepository(folder)
         main = os.fsdecode(bare.run("symbolic-ref", "--short", "HEAD")).strip()
-        if len(main) > MOST_NAME or not main.isprintable():
-            raise GitFailed("clone", 0, b"its default branch's name is long or hidden")  # noqa: TRY301
+        if len(main) > MOST_NAME or not main.isprintable() or main.startswith("-"):
+            raise GitFailed("clone", 0, b"its default branch's name is long, hidden or an option")  # noqa: TRY301
         commit = bare.commit_at(f"refs/heads/{main}")
         if not commit:
             raise GitFailed("clone", 0, b"it has no commit on its default branch")  # noqa: TRY301

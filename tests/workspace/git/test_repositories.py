@@ -159,9 +159,16 @@ class TestImport:
     def test_takes_no_main_branch_whose_name_cannot_be_kept_or_shown(self, nexus, other, name):
         ensure_repositories(now=timezone.now())
         run_git("--git-dir", str(other), "branch", "-m", "trunk", name)
-        with pytest.raises(CommandError, match="name is long or hidden"):
+        with pytest.raises(CommandError, match="name is long, hidden"):
             set_repository(other)
         assert Repository.objects.get().source == ""
+
+    def test_takes_no_main_branch_that_git_may_read_as_an_option(self, nexus, other):
+        ensure_repositories(now=timezone.now())
+        run_git("--git-dir", str(other), "update-ref", "refs/heads/-x", "HEAD")
+        run_git("--git-dir", str(other), "symbolic-ref", "HEAD", "refs/heads/-x")
+        with pytest.raises(CommandError, match="or an option"):
+            set_repository(other)
 
     def test_looks_at_its_size_while_it_comes(self, tmp_path):
         """What git began ends with it."""
