@@ -99,9 +99,9 @@ class Environment:
         return value
 
     def network_name(self, name: str, default: str) -> str:
-        """A network of the engine: never this machine's own, nor another container's."""
+        """A network of the engine: never this machine's own, nor another container's; or ''."""
         value = self.text(name, default)
-        if value == "host" or not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_.-]*", value):
+        if value == "host" or (value and not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_.-]*", value)):
             raise ImproperlyConfigured(f"{name} must name a network of the engine, not {value!r}")
         return value
 
@@ -140,6 +140,7 @@ def require_safe_production(
     encrypted: bool = True,
     proxies: Sequence[IPv4Network | IPv6Network] = (),
     metrics_token: str = "",
+    origins: Sequence[str] = (),
 ) -> None:
     """Raise ImproperlyConfigured for what is never safe where people and agents work."""
     if len(secret_key) < SHORTEST_SECRET:
@@ -168,10 +169,21 @@ def require_safe_production(
         raise ImproperlyConfigured(
             f"METRICS_TOKEN can be guessed: give it {SHORTEST_TOKEN} random characters or more"
         )
+    _require_own_origins(origins)
     for network in proxies:
         if not network.is_private and network.prefixlen < WIDEST_PROXIES[network.version]:
             raise ImproperlyConfigured(
                 f"TRUSTED_PROXIES={network} believes the internet; name your proxies"
+            )
+
+
+def _require_own_origins(origins: Sequence[str]) -> None:
+    for origin in origins:
+        parts = urlsplit(origin)
+        if parts.scheme != "https" or _is_any_host((parts.hostname or "").lstrip("*")):
+            raise ImproperlyConfigured(
+                f"CSRF_TRUSTED_ORIGINS={origin} believes forms of sites that are not yours: name "
+                "the address that people use, such as https://nexus.example"
             )
 
 

@@ -141,6 +141,18 @@ class TestProduction:
             ("TRUSTED_PROXIES", "0.0.0.0/1,128.0.0.0/1", "TRUSTED_PROXIES=0.0.0.0/1 believes"),
             ("TRUSTED_PROXIES", "8.0.0.0/8", "TRUSTED_PROXIES=8.0.0.0/8 believes"),
             ("METRICS_TOKEN", "x" * 15, "METRICS_TOKEN can be guessed"),
+            *(
+                ("CSRF_TRUSTED_ORIGINS", f"https://nexus.example,{origin}", f"={origin} believes")
+                for origin in (
+                    "https://*.com",
+                    "https://*",
+                    "https://**.com",
+                    "https://*.com/x.y",
+                    "https://*.com:443",
+                    "http://nexus.example",
+                    "nexus.example",
+                )
+            ),
             ("PORT", "0", "PORT"),
             ("SECURE_SSL_REDIRECT", "no", "SECURE_SSL_REDIRECT must be on in production"),
         ],
@@ -158,6 +170,7 @@ class TestProduction:
             ("TRUSTED_PROXIES", "10.0.0.0/8,172.16.0.0/12,fd00::/8,fc00::/7,fe80::/10"),
             ("METRICS_TOKEN", Random(7).randbytes(8).hex()),
             ("TRUSTED_PROXIES", "104.16.0.0/13,2a06:98c0::/29"),  # a provider's
+            ("CSRF_TRUSTED_ORIGINS", "https://nexus.example:8443,https://*.nexus.example"),
         ],
     )
     def test_starts_with_what_honest_operators_set(self, tmp_path, name, value):
