@@ -18,6 +18,7 @@ from toolbox.registry import REGISTRY
 from toolbox.rules import can_use
 from toolbox.scopes import active_scopes
 from toolbox.sessions import caller_now
+from toolbox.space import has_space
 from toolbox.wake import wake
 from workspace.models import Run
 from workspace.runs.rules import KEPT, next_piece
@@ -106,6 +107,8 @@ class RunWatcher:
             return "its agent is deactivated"
         if caller.pause is not None:
             return "its agent is paused"
+        if not has_space():
+            return "a disk of this installation is nearly full"
         if not self._scopes <= set(active_scopes(caller)):
             return "its contract opens no folders any more"
         return _why_refused(self._caller, caller)
