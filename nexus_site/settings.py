@@ -79,11 +79,12 @@ WEB_SEARCH_KEY = env.text("WEB_SEARCH_KEY")
 NEXUS_WEB_CALLS_PER_DAY = env.number("NEXUS_WEB_CALLS_PER_DAY", 500)  # of an agent
 CONTAINER_ENGINE = env.engine("CONTAINER_ENGINE")
 CONTAINER_ENGINE_CERTS = env.path("CONTAINER_ENGINE_CERTS", NEXUS_VAR / "engine")
-CONTAINER_NETWORK = env.network_name("CONTAINER_NETWORK", "bridge")
+CONTAINER_NETWORK = env.network_name("CONTAINER_NETWORK", "")  # '': one each
 CONTAINER_BUILD_NETWORK = env.network_name("CONTAINER_BUILD_NETWORK", "none")
 CONTAINER_BASES = env.items("CONTAINER_BASES")
 CONTAINER_BUILD_SECONDS = env.number("CONTAINER_BUILD_SECONDS", 300, least=1)
 CONTAINER_MEMORY = env.number("CONTAINER_MEMORY", 512 * 1024 * 1024, least=6 * 1024 * 1024)
+CONTAINER_IMAGE_BYTES = env.number("CONTAINER_IMAGE_BYTES", 4 * 1024**3, least=1_000_000)
 CONTAINER_MILLICPUS = env.number("CONTAINER_MILLICPUS", 1000, least=10)
 SERVICE_ADDRESSES = env.addresses("SERVICE_ADDRESSES")
 
@@ -111,6 +112,7 @@ if PRODUCTION:
         encrypted=SECURE_SSL_REDIRECT,
         proxies=TRUSTED_PROXIES,
         metrics_token=METRICS_TOKEN,
+        origins=env.items("CSRF_TRUSTED_ORIGINS"),
     )
 else:
     SECRET_KEY = env.text("SECRET_KEY") or kept_secret(NEXUS_VAR / "secret_key")

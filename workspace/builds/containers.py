@@ -63,6 +63,14 @@ def labels_of(row: Deployment) -> dict[str, str]:
     }
 
 
+def network_of(organisation_id: int) -> str:
+    """The network of an organisation's containers: others reach none of them through it.
+
+    A network that the operator names is one for all.
+    """
+    return settings.CONTAINER_NETWORK or image_prefix(organisation_id).rstrip("-")
+
+
 def limits() -> dict[str, Any]:
     """What a container may use, as the settings say."""
     memory = settings.CONTAINER_MEMORY
@@ -91,7 +99,7 @@ def config_of(row: Deployment, image: Mapping[str, Any]) -> dict[str, Any]:
             "SecurityOpt": SYSTEM_CALLS,
             "ReadonlyRootfs": True,
             "Tmpfs": dict.fromkeys((*WRITABLE, *volumes_of(image)), SCRATCH),
-            "NetworkMode": settings.CONTAINER_NETWORK,
+            "NetworkMode": network_of(row.organisation_id),
             "PublishAllPorts": False,
             "IpcMode": "private",
             "LogConfig": {"Type": "json-file", "Config": {"max-size": PRINTED}},
@@ -112,6 +120,9 @@ def start(
     created = False
     try:
         run(f"create container {name}\n".encode())
+        if not settings.CONTAINER_NETWORK:
+            network = network_of(row.organisation_id)
+            engine.require_network(network, {"nexus.owner": namespace(row.organisation_id)})
         engine.create(name, config_of(row, image))
         created = True
         run(b"start it\n")

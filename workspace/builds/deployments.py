@@ -60,6 +60,7 @@ def deploy(*, caller: Caller, environment: str, artifact: str, now: datetime) ->
         opened(LONGEST) as engine,
     ):
         image = _resolved(engine.image(artifact), artifact)
+        caller.require(rules.can_run_as(image))
         caller.require(rules.can_hold_volumes(image))
         row = _start(caller, environment, built, now)
         try:

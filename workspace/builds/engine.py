@@ -1,6 +1,6 @@
 """Docker's or Podman's HTTP API, the part that is needed, over a unix socket or TCP.
 
-httpx speaks it directly: Docker's own client library brings another HTTP stack for ten requests.
+httpx speaks it directly: Docker's own client library brings another HTTP stack for few requests.
 """
 
 from __future__ import annotations
@@ -128,6 +128,21 @@ class Engine:
         path = f"/images/{quote(reference, safe=':')}/json"
         found = self.ask("GET", path, missing=None)
         return None if found is None else _checked(shapes.IMAGE, found)
+
+    def forget_image(self, name: str) -> None:
+        """Remove an image's name, and the image where it has no other and no container."""
+        self.ask("DELETE", f"/images/{quote(name, safe=':')}", missing=None)
+
+    def require_network(self, name: str, labels: Mapping[str, str]) -> None:
+        """Make a network that is apart from others, where there is none of this name."""
+        if self.ask("GET", f"/networks/{quote(name, safe='')}", missing=None) is not None:
+            return
+        config = {"Name": name, "Driver": "bridge", "CheckDuplicate": True, "Labels": labels}
+        try:
+            self.ask("POST", "/networks/create", json=config)
+        except EngineRefused as refusal:
+            if refusal.status != 409:  # another deployment made it a moment ago
+                raise
 
     def container(self, name: str) -> Mapping[str, Any] | None:
         """What the engine knows of a container; None if there is none of this name."""

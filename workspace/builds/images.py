@@ -12,7 +12,7 @@ from django.db import transaction
 from contracts.session_contract import require_working_contract
 from core.actions import Action
 from core.database import database_now, hold_lock
-from core.decision import Code, Denied, refuse
+from core.decision import Code, Denied, Deny, refuse
 from ledger.services import record
 from orgchart.policy.vocabulary import Access
 from toolbox.caller import Caller
@@ -142,4 +142,8 @@ def _build(engine: Engine, context: bytes, name: str, run: RecordedRun) -> tuple
     digest = str(found.get("Id") or "")
     if not rules.DIGEST.fullmatch(digest):
         raise EngineUnavailable("it does not know the image that it built")
+    kept = rules.can_keep(found.get("Size") or 0, settings.CONTAINER_IMAGE_BYTES)
+    if isinstance(kept, Deny):
+        engine.forget_image(name)
+        raise Denied(kept)
     return digest, said

@@ -22,6 +22,9 @@ RULE = "docker_deploy deploys one artefact to one environment (spec: hands 9)"
 UNPRIVILEGED = "65534:65534"
 ZERO = re.compile(r"[+-]?0+")
 """Root by number, in every spelling that engines read."""
+NUMBERS = re.compile(r"([0-9]{1,10})(:[0-9]{1,10})?")
+LAST_UID = 2**31 - 1
+"""Engines take no larger number; one that takes it may count from 0 again."""
 
 
 def needs_approval(environment: str) -> bool:
@@ -128,6 +131,36 @@ def user_of(image: Mapping[str, Any]) -> str:
     if first in ("", "root") or ZERO.fullmatch(first):
         return UNPRIVILEGED
     return named
+
+
+def can_run_as(image: Mapping[str, Any]) -> Decision:
+    """Decide whether a container of this image is not run by root: its user is a number.
+
+    Which number a name has is a line of a file in the image (Spec: hands 24).
+    """
+    user = user_of(image)
+    found = NUMBERS.fullmatch(user)
+    if found and int(found[1]) <= LAST_UID:
+        return Allow("a container is not run by root (spec: hands 24)")
+    return deny(
+        Code.INVALID_PARAMS,
+        f"the image names the user {user[:100]!r}, who may be root by a file of the image",
+        "write the number in the Dockerfile, such as USER 1000:1000, and build the image again",
+        rule="a container is not run by root (spec: hands 24)",
+        artifact="its image names a user by no number",
+    )
+
+
+def can_keep(size: int, most: int) -> Decision:
+    """Decide whether an image of so many bytes is kept on the engine (Spec: hands 35)."""
+    if size <= most:
+        return Allow("images have a limit (spec: hands 35)")
+    return deny(
+        Code.TOO_LARGE,
+        f"the image has {size} bytes, and at most {most} are kept",
+        "begin with a smaller image, or copy less into it, and build again",
+        rule="images have a limit (spec: hands 35)",
+    )
 
 
 def volumes_of(image: Mapping[str, Any]) -> list[str]:

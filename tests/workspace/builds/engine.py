@@ -23,6 +23,7 @@ class Engine:
     socket: str = ""
     images: dict = field(default_factory=dict)
     containers: dict = field(default_factory=dict)
+    networks: dict = field(default_factory=dict)
     asked: list = field(default_factory=list)
     builds: list = field(default_factory=list)
     trouble: dict = field(default_factory=dict)
@@ -33,8 +34,12 @@ class Engine:
     exits: int | None = None
     address: str = "127.0.0.1"
 
+    size: int = 1000
+
     def image(self, digest="sha256:" + "a" * 64, name="app", **config):
-        self.images[digest] = {"Id": digest, "RepoTags": [name], "Config": config}
+        self.images[digest] = {
+            "Id": digest, "RepoTags": [name], "Config": config, "Size": self.size
+        }  # fmt: skip
         return digest
 
     def paths(self, method):
@@ -145,6 +150,24 @@ class Handler(BaseHTTPRequestHandler):
             if wanted == digest or wanted in image["RepoTags"]:
                 return self._send(200, image)
         return self._send(404, {"message": "no such image"})
+
+    def delete_images(self, words):
+        for digest, image in list(self.engine.images.items()):
+            if "/".join(words) in image["RepoTags"]:
+                del self.engine.images[digest]
+                return self._send(200, [{"Deleted": digest}])
+        return self._send(404, {"message": "no such image"})
+
+    def get_networks(self, words):
+        found = self.engine.networks.get(words[0])
+        return self._send(200, found) if found else self._send(404, {"message": "not found"})
+
+    def post_networks(self, _):
+        config = json.loads(self.body)
+        if config["Name"] in self.engine.networks:
+            return self._send(409, {"message": "already exists"})
+        self.engine.networks[config["Name"]] = config
+        return self._send(201, {"Id": "n1", "Warning": ""})
 
     def post_containers(self, words):
         if words == ["create"]:

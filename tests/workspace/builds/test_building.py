@@ -6,10 +6,12 @@ import pytest
 
 from core.database import in_transaction
 from ledger.models import Event
+from tests.patience import wait_until
 from tests.workspace.builds.world import call, code
 from workspace.builds import containers, context, dockerfiles, images
 from workspace.builds.models import ImageBuild
 from workspace.files.places import own_tree
+from workspace.runs import watching
 from workspace.tree import WORK_TREE, organisation_folder
 
 DOCKERFILE = "FROM scratch\nCOPY app /app\n"
@@ -148,6 +150,23 @@ class TestABuild:
         settings.CONTAINER_BUILD_SECONDS = 1
         engine.trouble["POST /build"] = "drip"
         assert code(build(devops)) == "DRIVER_UNAVAILABLE"
+
+    def test_is_kept_within_a_limit_only(self, devops, engine, folder, settings):
+        engine.size = settings.CONTAINER_IMAGE_BYTES + 1
+        assert code(build(devops)) == "TOO_LARGE"
+        assert not engine.images
+        assert not ImageBuild.objects.exists()
+        engine.size -= 1
+        assert code(build(devops)) == "OK"
+
+    def test_is_broken_off_before_it_fills_the_disk(self, devops, engine, folder, monkeypatch):
+        monkeypatch.setattr(watching, "LOOK_EVERY", 0.1)
+        monkeypatch.setattr(watching, "has_space", lambda: False)
+        engine.trouble["POST /build"] = [b"{}\n"] * 50
+        answer = build(devops)
+        assert code(answer) == "INVALID_TRANSITION"
+        assert "nearly full" in answer.body["message"]
+        wait_until(lambda: engine.hung_up)
 
     def test_needs_an_engine(self, devops, engine, folder, settings):
         settings.CONTAINER_ENGINE = ""

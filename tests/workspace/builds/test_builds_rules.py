@@ -39,9 +39,19 @@ class TestAContainer:
     def test_is_not_run_by_root(self, user):
         assert rules.user_of({"Config": {"User": user}}) == rules.UNPRIVILEGED
 
-    @pytest.mark.parametrize("user", ["app", "1000", "1000:1000"])
+    @pytest.mark.parametrize("user", ["1000", "1000:1000", "0100", "2147483647", "1:0"])
     def test_is_run_by_its_images_user(self, user):
-        assert rules.user_of({"Config": {"User": user}}) == user
+        image = {"Config": {"User": user}}
+        assert rules.user_of(image) == user
+        assert isinstance(rules.can_run_as(image), Allow)
+
+    @pytest.mark.parametrize(
+        "user",
+        ["app", "toor", "1000:root", "1000:", "2147483648", "4294967296", "1e3", "0x0",
+         "\u0660", "\u0661", "1 ", "1\n", "-1"],
+    )  # fmt: skip
+    def test_is_run_by_no_user_whose_number_is_not_known(self, user):
+        assert isinstance(rules.can_run_as({"Config": {"User": user}}), Deny)
 
     @pytest.mark.parametrize(
         ("ports", "port"),

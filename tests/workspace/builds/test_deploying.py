@@ -57,7 +57,7 @@ class TestADeployment:
         assert host["Privileged"] is False
         assert host["CapDrop"] == ["ALL"]
         assert host["SecurityOpt"] == ["no-new-privileges"]
-        assert host["NetworkMode"] == "bridge"
+        assert host["NetworkMode"] in engine.networks
         assert host["ReadonlyRootfs"] is True
         assert not any(host[name] for name in ("Binds", "Mounts", "Devices", "CapAdd"))
         assert 0 < host["Memory"] == host["MemorySwap"]
@@ -75,6 +75,43 @@ class TestADeployment:
         assert {"size=64m", "noexec"} <= set.intersection(
             *(set(v.split(",")) for v in scratch.values())
         )
+
+    def test_shares_no_network_with_another_organisation(self, nexus, devops, engine, api):
+        other = found(slug="other")
+        built_in(other, engine)
+        for caller in (devops, devops_of(other), devops):
+            assert deploy(caller).body["ok"]
+        hosts = [each["Config"]["HostConfig"] for each in engine.containers.values()]
+        assert len({host["NetworkMode"] for host in hosts}) == len(hosts) == 2
+        assert engine.networks.keys() == {host["NetworkMode"] for host in hosts}
+
+    def test_takes_the_network_that_another_deployment_just_made(self, devops, engine, api):
+        engine.trouble["POST /networks/create"] = 409
+        assert deploy(devops).body["result"]["state"] == "succeeded"
+
+    @pytest.mark.parametrize("where", ["GET /networks", "POST /networks/create"])
+    def test_fails_without_its_network(self, devops, engine, api, where):
+        """An engine has few addresses for networks: what it says of it is in the answer."""
+        network = containers.network_of(devops.organisation_id)
+        engine.trouble[where.replace("GET /networks", f"GET /networks/{network}")] = 500
+        result = deploy(devops).body["result"]
+        assert (result["state"], "trouble 500" in result["message"]) == ("failed", True)
+        assert not engine.containers
+
+    def test_uses_the_network_that_the_operator_names(self, devops, engine, api, settings):
+        settings.CONTAINER_NETWORK = "services"
+        deploy(devops)
+        ((_, container),) = engine.containers.items()
+        assert container["Config"]["HostConfig"]["NetworkMode"] == "services"
+        assert not engine.networks
+
+    @pytest.mark.parametrize("user", ["toor", "app", "1000:root"])
+    def test_takes_no_user_who_may_be_root_by_a_file_of_the_image(self, devops, engine, api, user):
+        engine.image(DIGEST, User=user)
+        answer = deploy(devops)
+        assert code(answer) == "INVALID_PARAMS"
+        assert "USER 1000" in answer.body["next_action"]
+        assert not engine.containers
 
     @pytest.mark.parametrize("volume", ["data", "../x", "/", "", "//x", "."])
     def test_takes_no_volume_that_is_no_absolute_path(self, devops, engine, api, volume):
