@@ -15,6 +15,8 @@ from uvicorn.protocols.http.httptools_impl import (
     RequestResponseCycle,
 )
 
+from toolbox.faces.turns import CLIENT, Client
+
 if TYPE_CHECKING:
     from uvicorn._types import ASGI3Application
 
@@ -164,6 +166,7 @@ class BoundedProtocol(HttpToolsProtocol):
         self.limits = self.all.limits
         self.address = ""
         self.answering: RequestResponseCycle | None = None
+        self.asking = Client()
         self.is_admitted = False
         self.status = 400  # of the answer to what cannot be parsed
         self.timer: asyncio.TimerHandle | None = None
@@ -298,6 +301,7 @@ class BoundedProtocol(HttpToolsProtocol):
     def _start_asgi_task(self, cycle: RequestResponseCycle, app: ASGI3Application) -> None:
         self.answering = cycle  # `self.cycle` is the last that came, which may wait behind this one
         cycle.transport = JoinedAnswer(self.transport, self.loop)  # type: ignore[assignment]
+        CLIENT.set(self.asking)  # the task that answers begins in this context
         super()._start_asgi_task(cycle, app)
 
     def _leave(self) -> None:
@@ -305,6 +309,7 @@ class BoundedProtocol(HttpToolsProtocol):
         if self.answering is not None and not self.answering.response_complete:
             self.answering.disconnected = True
             self.answering.message_event.set()
+        self.asking.leave()
 
     def _count_header(self, size: int) -> None:
         self.header_size += size

@@ -4,6 +4,7 @@ import asyncio
 import socket
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
 from types import SimpleNamespace
@@ -15,6 +16,8 @@ from nexus_site.run import web
 from nexus_site.serving import protocol
 from nexus_site.serving.protocol import JOINED, ConnectionLimits, JoinedAnswer, bounded
 from tests.patience import PATIENCE, wait_until
+from toolbox.faces.threads import TURN, in_turn
+from toolbox.faces.turns import Turns
 
 LIMITS = ConnectionLimits(
     header_bytes=8 * 1024,
@@ -35,6 +38,8 @@ GET = b"GET / HTTP/1.1\r\nHost: x\r\n\r\n"
 
 RELEASED = threading.Event()
 LEFT = threading.Event()
+TURNS = Turns(1)
+"""Of those who ask for `/in-turn`."""
 
 
 async def echo(scope, receive, send):
@@ -64,6 +69,10 @@ async def echo(scope, receive, send):
         await receive()
         LEFT.set()
         return
+    if scope["path"] == "/in-turn":
+        TURN.set((TURNS,))
+        with suppress(asyncio.CancelledError), ThreadPoolExecutor(1) as pool:
+            await in_turn(pool, RELEASED.wait, PATIENCE)
     if scope["path"] == "/slow":
         await asyncio.to_thread(RELEASED.wait, PATIENCE)
     content = b"x" * 20_000_000 if scope["path"] == "/large" else str(length).encode()
@@ -493,3 +502,24 @@ class TestAnswers:
         (whole,) = written
         assert whole.startswith(b"HTTP/1.1 200 OK")
         assert whole.endswith(b"\r\n\r\n0")
+
+
+class TestAClientThatLeaves:
+    @pytest.mark.parametrize("how", ["while it waits", "at once"])
+    def test_leaves_nothing_that_waits_for_a_thread(self, server, release, how):
+        """A stranger filled the memory with requests that no client waited for any more."""
+        port, all_ = server
+        asked = b"POST /in-turn HTTP/1.1\r\nHost: x\r\nContent-Length: 9000\r\n\r\n" + b"x" * 9000
+        with socket.create_connection(("127.0.0.1", port)) as staying:
+            staying.sendall(asked)
+            wait_until(lambda: TURNS.taken)
+            for _ in range(20):
+                with socket.create_connection(("127.0.0.1", port)) as leaving:
+                    leaving.sendall(asked)
+                    if how == "while it waits":
+                        wait_until(lambda: TURNS.waiting)
+                wait_until(lambda: all_.total == 1)
+            wait_until(lambda: not TURNS.waiting)
+            release()
+            assert staying.recv(1000).startswith(b"HTTP/1.1 200")
+        wait_until(lambda: not TURNS.taken)

@@ -8,7 +8,7 @@ from threading import Event
 
 import pytest
 
-from tests.patience import PATIENCE
+from tests.patience import PATIENCE, wait_until
 from toolbox.faces.turns import Request, Turns
 
 
@@ -89,6 +89,36 @@ class TestRequests:
         assert running.result(PATIENCE)
         assert answered == ["staying"]
         assert turns[0].taken == 0
+
+    def test_that_leave_hand_on_what_they_held_and_hold_no_body(self, threads):
+        """It holds its agent's turn and waits for its organisation's: its sibling needs neither."""
+        agent, organisation, freed = Turns(1), Turns(1), Event()
+        running = begun(threads, (organisation,), freed.wait, PATIENCE)
+        leaving = Request(threads, (agent, organisation), print, (b"body",))
+        leaving.begin()
+        sibling = begun(threads, (agent,), lambda: "sibling")
+        assert (agent.taken, len(agent.waiting), len(organisation.waiting)) == (1, 1, 1)
+        leaving.leave()
+        leaving.leave()
+        assert sibling.result(PATIENCE) == "sibling"
+        assert (leaving.given, len(organisation.waiting)) == ((), 0)
+        freed.set()
+        running.result(PATIENCE)
+        wait_until(lambda: (agent.taken, organisation.taken) == (0, 0))
+
+    def test_may_leave_at_any_moment(self, threads):
+        """Of 2,000 that leave while turns are handed on, no turn is lost and none counted twice."""
+        random.seed(2)
+        turns = [Turns(2), Turns(1)]
+        asked = []
+        for number in range(2_000):
+            asked.append(Request(threads, tuple(turns), time.sleep, (0.00005,)))
+            asked[-1].begin()
+            if number % 3:
+                random.choice(asked[-20:]).leave()
+        for each in asked:
+            assert each.done.cancelled() or each.done.result(PATIENCE) is None
+        wait_until(lambda: [(each.taken, len(each.waiting)) for each in turns] == [(0, 0)] * 2)
 
     @pytest.mark.parametrize("most", [1, 9], ids=["of the turn", "of a thread"])
     def test_that_wait_when_the_threads_end_are_cancelled(self, most):

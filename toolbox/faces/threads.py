@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import ContextVar
 from typing import Any, TypeVar
+from weakref import WeakKeyDictionary
 
 from django.conf import settings
 from pydantic_core import to_json
@@ -17,7 +18,7 @@ from core.decision import Deny
 from toolbox import wake
 from toolbox.answers import answer_denial
 from toolbox.faces.pools import pool_of
-from toolbox.faces.turns import Request, Turns
+from toolbox.faces.turns import CLIENT, Client, Request, Turns
 
 T = TypeVar("T")
 Credentials = dict[str, Any]
@@ -27,19 +28,34 @@ ANY_TIME: Turn = ()
 TURN: ContextVar[Turn] = ContextVar("turn", default=ANY_TIME)
 """What the request that is being answered holds while a thread works for it."""
 THREADS = pool_of(settings.WEB_THREADS, "face")
+_ALL: WeakKeyDictionary[ThreadPoolExecutor, Turns] = WeakKeyDictionary()
+"""What who has no turn waits for: any thread of the pool."""
 
 
 async def in_turn(threads: ThreadPoolExecutor, work: Callable[..., T], *given: Any) -> T:
     """Let a thread do this, in the turn of who asks (Spec: wire 45).
 
-    Where who asks leaves meanwhile, the turn ends with the thread's work.
+    Where who asks leaves meanwhile, the turn ends with the thread's work; where no thread has begun
+    it, it is not done. Raises CancelledError then.
     """
-    turns = TURN.get()
-    if not turns:
-        return await asyncio.wrap_future(threads.submit(work, *given))
-    request = Request(threads, turns, work, given)
-    request.begin()
-    return await asyncio.wrap_future(request.done)
+    request = Request(threads, TURN.get() or (_turns_of_all(threads),), work, given)
+    client = CLIENT.get() or Client()
+    if client.has_left:
+        raise asyncio.CancelledError
+    client.waiting.add(request)
+    try:
+        request.begin()
+        return await asyncio.wrap_future(request.done)
+    finally:
+        client.waiting.discard(request)
+        request.leave()
+
+
+def _turns_of_all(threads: ThreadPoolExecutor) -> Turns:
+    turns = _ALL.get(threads)
+    if turns is None:
+        turns = _ALL[threads] = Turns(threads._max_workers)  # noqa: SLF001  what it was made with
+    return turns
 
 
 async def in_thread(work: Callable[[], T]) -> T:

@@ -7,9 +7,10 @@ wait.
 
 from __future__ import annotations
 
-from collections import deque
+from collections import OrderedDict
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 from threading import Lock
 from typing import Any
@@ -24,7 +25,7 @@ class Turns:
 
     most: int
     taken: int = 0
-    waiting: deque[Request] = field(default_factory=deque)
+    waiting: OrderedDict[Request, None] = field(default_factory=OrderedDict)
 
 
 @dataclass(slots=True, eq=False)
@@ -32,7 +33,7 @@ class Request:
     """Work for a thread, once it holds one of each of the `turns`, which it takes in their order.
 
     `done` becomes what the work returns or raises. Work whose `done` was cancelled before it began
-    is left out.
+    is left out. Who asked has to `leave` then, so that nothing waits on, and holds a body, for it.
     """
 
     threads: ThreadPoolExecutor
@@ -53,7 +54,7 @@ class Request:
         """Take the turns that are missing; False where one has to be waited for."""
         for turns in self.turns[self.held :]:
             if turns.taken >= turns.most:
-                turns.waiting.append(self)
+                turns.waiting[self] = None
                 return False
             turns.taken += 1
             self.held += 1
@@ -61,17 +62,31 @@ class Request:
 
     def hand_on(self) -> list[Request]:
         """Give each turn to who has waited longest for it, or back; returns who holds all now."""
-        ready = []
         with _lock:
-            for turns in self.turns:
-                if not turns.waiting:
-                    turns.taken -= 1
-                    continue
-                following = turns.waiting.popleft()
-                following.held += 1
-                if following.take():
-                    ready.append(following)
+            return self._hand_on()
+
+    def _hand_on(self) -> list[Request]:
+        ready = []
+        for turns in self.turns[: self.held]:
+            if not turns.waiting:
+                turns.taken -= 1
+                continue
+            following, _ = turns.waiting.popitem(last=False)
+            following.held += 1
+            if following.take():
+                ready.append(following)
         return ready
+
+    def leave(self) -> None:
+        """Wait no longer, and hold nothing for it. What a thread has begun goes on."""
+        if not self.done.cancel():
+            return
+        self.given, ready = (), []
+        with _lock:
+            if self.held < len(self.turns) and self in self.turns[self.held].waiting:
+                del self.turns[self.held].waiting[self]
+                ready = self._hand_on()
+        _ask_for_threads(ready)
 
     def give_up(self, place: Future[None]) -> None:
         """Tell who asked that the pool ended while this waited for a thread."""
@@ -85,6 +100,23 @@ class Request:
                 self.done.set_result(self.work(*self.given))
         except BaseException as problem:  # noqa: BLE001  who asked raises it
             self.done.set_exception(problem)
+
+
+@dataclass(slots=True)
+class Client:
+    """Who asks, over a connection: when it leaves, what waits for a thread for it waits no more."""
+
+    has_left: bool = False
+    waiting: set[Request] = field(default_factory=set)
+
+    def leave(self) -> None:
+        """The connection ended: without this, requests without a client fill the memory."""
+        self.has_left = True
+        for request in [*self.waiting]:
+            request.leave()
+
+
+CLIENT: ContextVar[Client | None] = ContextVar("client", default=None)
 
 
 def _ask_for_threads(ready: list[Request]) -> None:
