@@ -33,6 +33,7 @@ from toolbox import quotas  # noqa: E402
 from toolbox.authentication import owner_of_key  # noqa: E402
 from toolbox.faces import event_stream, mcp  # noqa: E402
 from toolbox.faces.hosts import status_of_foreign  # noqa: E402
+from toolbox.faces.pace import TOO_MANY, Pace  # noqa: E402
 from toolbox.faces.pools import pool_of, start_threads  # noqa: E402
 from toolbox.faces.responses import error_response  # noqa: E402
 from toolbox.faces.threads import ANY_TIME, THREADS, TURN, Turn  # noqa: E402
@@ -52,6 +53,7 @@ DESCRIPTION = ("/api/schema/", "/api/docs/")
 """What strangers read of the API; it is made at the first question to each process."""
 SESSION_COOKIE = settings.SESSION_COOKIE_NAME.encode()
 log = structlog.get_logger(__name__)
+ANSWERS = range(100, 600)  # all statuses: every page that a stranger asks for is counted
 STRANGERS = 2  # threads; as many passwords are checked at once
 PEOPLE_BODY = 8  # times what an agent may send: forms with a whole pack in them
 
@@ -113,6 +115,8 @@ class Site:
         default_factory=WeakValueDictionary
     )
     """Of each agent, organisation and person whose requests are under way."""
+    strangers_pace: Pace = field(default_factory=Pace)
+    """Of all browsers in which no person signed in."""
     health_threads: dict[str, ThreadPoolExecutor] = field(
         default_factory=lambda: {path: pool_of(1, name) for path, name in HEALTH.items()}
     )
@@ -146,28 +150,49 @@ class Site:
                 if (refusal := refusal_of(scope)) is not None:
                     await self.agents.send(refusal, send)
                     return
-                face = self.faces.get((scope["method"], path)) or self.faces.get(("*", path))
-                if face is not None:
-                    await self.ask_face(face, scope, receive, send)
-                elif bridge := self.bridge_apart(scope):
-                    await bridge(scope, receive, send)
-                elif is_waitable(scope["method"], path):
-                    TURN.set(self.turn_of_agent(scope))
-                    await WaitableCall(self.agents)(scope, receive, send)
-                elif errors.is_for_machine(path) and not is_a_browser(scope):
-                    TURN.set(self.turn_of_agent(scope))
-                    await self.agents(scope, receive, send)
-                elif owner := owner_of_browser(scope):
-                    TURN.set(self.turn_of_person(owner))
-                    await self.people(scope, receive, send)
-                else:
-                    await self.strangers(scope, receive, send)
+                await self.answer(scope, receive, send)
             except asyncio.CancelledError:  # this process ends, and a thread may work on
                 await self.break_off(path, send)
         elif scope["type"] == "lifespan":
             await self.live(receive, send)
         else:
             await send({"type": "websocket.close", "code": 1000})
+
+    async def answer(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Let who answers this address do so, in the turn and at the pace of who asks."""
+        path = scope["path"]
+        face = self.faces.get((scope["method"], path)) or self.faces.get(("*", path))
+        if face is None and (bridge := self.bridge_apart(scope)):
+            await bridge(scope, receive, send)
+        elif errors.is_for_machine(path) and (face or not is_a_browser(scope)):
+            await self.answer_agent(face, scope, receive, send)
+        elif face is not None:
+            await self.ask_face(face, scope, receive, send)
+        elif owner := owner_of_browser(scope):
+            TURN.set(self.turn_of_person(owner))
+            await self.people(scope, receive, send)
+        elif await self.strangers_pace.admit():
+            await self.strangers(scope, receive, self.strangers_pace.noting(send, ANSWERS))
+        else:
+            await self.strangers.send(errors.crowded(), send)
+
+    async def answer_agent(
+        self, face: ModuleType | None, scope: Scope, receive: Receive, send: Send
+    ) -> None:
+        """Answer a request with a key, good or not, when it may be looked at."""
+        turn = self.turn_of_agent(scope)
+        TURN.set(turn)
+        pace = turn[0].pace
+        if not await pace.admit():
+            await self.agents.send(error_response(TOO_MANY), send)
+            return
+        send = pace.noting(send)
+        if face is not None:
+            await self.ask_face(face, scope, receive, send)
+        elif is_waitable(scope["method"], scope["path"]):
+            await WaitableCall(self.agents)(scope, receive, send)
+        else:
+            await self.agents(scope, receive, send)
 
     async def break_off(self, path: str, send: Send) -> None:
         """Answer a request whose end this process will not see: it may be carried out or not."""
@@ -215,8 +240,6 @@ class Site:
     async def ask_face(self, face: ModuleType, scope: Scope, receive: Receive, send: Send) -> None:
         """Let a face answer; if it fails before its answer begins, say so as everywhere else."""
         begun = False
-        if errors.is_for_machine(scope["path"]):
-            TURN.set(self.turn_of_agent(scope))
 
         async def send_on(message: Message) -> None:
             nonlocal begun

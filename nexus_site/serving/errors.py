@@ -96,6 +96,12 @@ def too_large(path: str) -> HttpResponse:
     return HttpResponse(text, status=413, content_type="text/plain")
 
 
+def crowded() -> HttpResponse:
+    """Too many browsers in which no person signed in ask at once."""
+    text = "Too many ask at once. Try again in a few seconds.\n"
+    return HttpResponse(text, status=503, content_type="text/plain", headers={"Retry-After": "5"})
+
+
 def broken(path: str) -> HttpResponse:
     """The last answer left when a face or the error page failed; called while it is handled."""
     if is_for_machine(path):

@@ -7,6 +7,7 @@ from contextlib import asynccontextmanager
 from dataclasses import replace
 from ipaddress import ip_network
 from threading import Event, Thread
+from time import monotonic
 from types import ModuleType, SimpleNamespace
 
 import pytest
@@ -18,6 +19,8 @@ from nexus_site.console import known_browsers
 from nexus_site.serving import body_limits, health
 from nexus_site.serving.handlers import ApiHandler, PeopleHandler
 from tests.loops import run as run_loop
+from tests.patience import PATIENCE
+from toolbox.faces import pace
 from toolbox.faces.rest import formats
 from toolbox.faces.threads import THREADS, TURN, in_turn
 from toolbox.faces.turns import Turns
@@ -243,6 +246,38 @@ class TestRouting:
         assert begun.index("asker") == at_once
         assert len(begun) == 21
         assert not site.turns
+
+    @pytest.mark.parametrize("path", ["/api/v1/me", "/api/v1/tools/read_inbox", "/mcp"])
+    def test_looks_at_who_is_refused_too_often_at_a_pace(self, threads, monkeypatch, db, path):
+        """Strangers with many connections took the processors from good agents."""
+        monkeypatch.setattr(pace, "LONGEST", 0.0)
+        monkeypatch.setattr(asgi, "owner_of_key", {"known": (5, 1)}.get)
+        strangers = Turns(3)
+        site = asgi.Site(threads)
+        site.turns["agent", 0] = strangers
+        statuses = []
+        for key in ["bad", "bad again", "known"]:
+            asked = request(path, "POST")
+            asked["headers"] += [(b"authorization", key.encode())]
+            start, answer = talk(site, asked, BODY)
+            statuses.append((start["status"], b"too many calls were refused" in answer["body"]))
+            assert strangers.pace.debt_until
+            strangers.pace.debt_until = monotonic() + PATIENCE
+        assert statuses == [(401, False), (429, True), (401, False)]
+
+    def test_looks_at_strangers_browsers_at_a_pace(self, threads, monkeypatch, db):
+        monkeypatch.setattr(pace, "LONGEST", 0.0)
+        site = asgi.Site(threads)
+        login = request("/admin/login/")
+        assert talk(site, login, BODY)[0]["status"] == 200
+        assert site.strangers_pace.debt_until  # every page counts
+        site.strangers_pace.debt_until = monotonic() + PATIENCE
+        assert talk(site, login, BODY)[0]["status"] == 503
+        known = signing.dumps(["ada", "1"], salt=known_browsers.COOKIE)
+        hers = request("/admin/login/")
+        hers["headers"] += [(b"cookie", f"nexus_browser={known}".encode())]
+        assert talk(site, hers, BODY)[0]["status"] == 200
+        assert talk(site, request("/healthz"), BODY)[0]["status"] == 200
 
     def test_counts_a_call_whose_client_left_until_its_thread_is_free(self, threads):
         """Else one agent takes all threads: it asks, leaves, and asks again."""

@@ -27,7 +27,7 @@ class NewestFirst:
     """A queue of work that wakes one thread for each piece: the one that waits since last.
 
     `queue.SimpleQueue` wakes the thread that has waited longest, whose memory is in no processor's
-    cache any more, and that one wakes another, which finds nothing and takes the interpreter's lock
+    cache any more. That thread wakes another, which finds nothing, and takes the interpreter's lock
     for it.
     """
 

@@ -15,6 +15,8 @@ from dataclasses import dataclass, field
 from threading import Lock
 from typing import Any
 
+from toolbox.faces.pace import Pace
+
 _lock = Lock()
 """Held for a moment, while turns are taken and handed on."""
 
@@ -26,6 +28,7 @@ class Turns:
     most: int
     taken: int = 0
     waiting: OrderedDict[Request, None] = field(default_factory=OrderedDict)
+    pace: Pace = field(default_factory=Pace)
 
 
 @dataclass(slots=True, eq=False)

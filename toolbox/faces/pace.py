@@ -1,0 +1,106 @@
+"""The pace of one owner's requests while they are refused again and again.
+
+A refusal costs as much as an answer. Who is refused and asks again at once, over hundreds of
+connections, would take the processors from all others; so its next requests wait for places that
+come evenly, before anything of ours is asked. What waits holds no thread.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections import deque
+from collections.abc import Awaitable, Callable, Container
+from dataclasses import dataclass, field
+from typing import Any
+
+from core.decision import Code, deny
+
+Send = Callable[[Any], Awaitable[None]]
+
+PER_SECOND = 50
+"""Requests of an owner that a process looks at in a second, …"""
+AT_ONCE = 200
+"""… when so many more were refused before."""
+MOST_WAITING = 256
+"""Requests of an owner that wait in a process; each may hold the beginning of a body."""
+LONGEST = 10.0
+"""Seconds that a request waits."""
+REFUSALS = range(400, 500)
+"""Statuses of answers that say that the request was wrong."""
+TOO_MANY = deny(
+    Code.RATE_LIMITED,
+    "too many calls were refused, and too many wait with this one",
+    "wait as long as retry_after says, and call less often; a key that was good once waits apart",
+    rule="pace of refused calls (spec: wire 45)",
+    retry_after=5,
+)
+
+
+@dataclass(slots=True)
+class Place:
+    """A request that waits; `admitted` becomes whether it may be looked at."""
+
+    since: float
+    admitted: asyncio.Future[bool]
+
+
+@dataclass(slots=True)
+class Pace:
+    """How often one owner was refused, and who waits; used in the event loop's thread only.
+
+    Who came last is looked at first: a flood of strangers asks again only when it was answered, so
+    somebody with a good key who comes among them waits for a place or two. Who has waited longest
+    is refused where too many wait, or for too long.
+    """
+
+    debt_until: float = 0.0
+    waiting: deque[Place] = field(default_factory=deque)
+    timer: asyncio.TimerHandle | None = None
+
+    def note_refusal(self) -> None:
+        """Count a refusal: time pays it back."""
+        begun = time.monotonic() - AT_ONCE / PER_SECOND
+        self.debt_until = max(self.debt_until, begun) + 1 / PER_SECOND
+
+    async def admit(self) -> bool:
+        """Wait for a place, where there is need to; False where the request is refused instead."""
+        now = time.monotonic()
+        if self.debt_until <= now and not self.waiting:
+            return True
+        if len(self.waiting) >= MOST_WAITING:
+            _settle(self.waiting.popleft(), admitted=False)
+        loop = asyncio.get_running_loop()
+        place = Place(now, loop.create_future())
+        self.waiting.append(place)
+        if self.timer is None:
+            self.timer = loop.call_later(1 / PER_SECOND, self._give_place)
+        return await place.admitted
+
+    def _give_place(self) -> None:
+        """Let the newest be looked at; refuse those that have waited too long."""
+        begun = time.monotonic() - LONGEST
+        while self.waiting and self.waiting[0].since < begun:
+            _settle(self.waiting.popleft(), admitted=False)
+        while self.waiting and not _settle(self.waiting.pop(), admitted=True):
+            pass  # it has left
+        loop, wait = asyncio.get_running_loop(), 1 / PER_SECOND
+        self.timer = loop.call_later(wait, self._give_place) if self.waiting else None
+
+    def noting(self, send: Send, counted: Container[int] = REFUSALS) -> Send:
+        """An ASGI `send` that counts the answers with these statuses."""
+
+        async def noted(message: Any) -> None:
+            if message.get("status") in counted:
+                self.note_refusal()
+            await send(message)
+
+        return noted
+
+
+def _settle(place: Place, *, admitted: bool) -> bool:
+    """Say so, unless who waited has left; whether it was still there."""
+    if place.admitted.done():
+        return False
+    place.admitted.set_result(admitted)
+    return True
