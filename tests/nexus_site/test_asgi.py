@@ -247,7 +247,9 @@ class TestRouting:
         assert len(begun) == 21
         assert not site.turns
 
-    @pytest.mark.parametrize("path", ["/api/v1/me", "/api/v1/tools/read_inbox", "/mcp"])
+    @pytest.mark.parametrize(
+        "path", ["/api/v1/tools/send_mail", "/api/v1/tools/read_inbox", "/mcp"]
+    )
     def test_looks_at_who_is_refused_too_often_at_a_pace(self, threads, monkeypatch, db, path):
         """Strangers with many connections took the processors from good agents."""
         monkeypatch.setattr(pace, "LONGEST", 0.0)
