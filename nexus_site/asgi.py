@@ -32,6 +32,7 @@ from nexus_site.serving.waitable import WaitableCall, is_waitable  # noqa: E402
 from toolbox import quotas  # noqa: E402
 from toolbox.authentication import owner_of_key  # noqa: E402
 from toolbox.faces import event_stream, mcp  # noqa: E402
+from toolbox.faces.bodies import Disconnected  # noqa: E402
 from toolbox.faces.hosts import status_of_foreign  # noqa: E402
 from toolbox.faces.pace import TOO_MANY, Pace  # noqa: E402
 from toolbox.faces.pools import pool_of, start_threads  # noqa: E402
@@ -146,11 +147,8 @@ class Site:
             scope = self.proxies.resolve(scope)
             path = scope["path"]
             try:
-                TURN.set(ANY_TIME)  # a pipelined request begins in the context of the one before it
-                if (refusal := refusal_of(scope)) is not None:
-                    await self.agents.send(refusal, send)
-                    return
-                await self.answer(scope, receive, send)
+                with suppress(Disconnected):
+                    await self.answer(scope, receive, send)
             except asyncio.CancelledError:  # this process ends, and a thread may work on
                 await self.break_off(path, send)
         elif scope["type"] == "lifespan":
@@ -159,8 +157,12 @@ class Site:
             await send({"type": "websocket.close", "code": 1000})
 
     async def answer(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Let who answers this address do so, in the turn and at the pace of who asks."""
+        """Answer one request, in the turn and at the pace of who asks."""
         path = scope["path"]
+        TURN.set(ANY_TIME)  # a pipelined request begins in the context of the one before it
+        if (refusal := refusal_of(scope)) is not None:
+            await self.agents.send(refusal, send)
+            return
         face = self.faces.get((scope["method"], path)) or self.faces.get(("*", path))
         if face is None and (bridge := self.bridge_apart(scope)):
             await bridge(scope, receive, send)
@@ -248,6 +250,8 @@ class Site:
 
         try:
             await face.application(scope, receive, send_on)
+        except Disconnected:
+            return
         except Exception:
             if begun:
                 raise

@@ -16,6 +16,7 @@ from nexus_site.run import web
 from nexus_site.serving import protocol
 from nexus_site.serving.protocol import JOINED, ConnectionLimits, JoinedAnswer, bounded
 from tests.patience import PATIENCE, wait_until
+from toolbox.faces.bodies import Disconnected
 from toolbox.faces.threads import TURN, in_turn
 from toolbox.faces.turns import Turns
 
@@ -71,7 +72,7 @@ async def echo(scope, receive, send):
         return
     if scope["path"] == "/in-turn":
         TURN.set((TURNS,))
-        with suppress(asyncio.CancelledError), ThreadPoolExecutor(1) as pool:
+        with suppress(Disconnected), ThreadPoolExecutor(1) as pool:
             await in_turn(pool, RELEASED.wait, PATIENCE)
     if scope["path"] == "/slow":
         await asyncio.to_thread(RELEASED.wait, PATIENCE)
@@ -507,7 +508,7 @@ class TestAnswers:
 class TestAClientThatLeaves:
     @pytest.mark.parametrize("how", ["while it waits", "at once"])
     def test_leaves_nothing_that_waits_for_a_thread(self, server, release, how):
-        """A stranger filled the memory with requests that no client waited for any more."""
+        """Else strangers fill the memory with requests that no client waits for. Spec: wire 45."""
         port, all_ = server
         asked = b"POST /in-turn HTTP/1.1\r\nHost: x\r\nContent-Length: 9000\r\n\r\n" + b"x" * 9000
         with socket.create_connection(("127.0.0.1", port)) as staying:

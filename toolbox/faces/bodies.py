@@ -19,7 +19,7 @@ TOO_LARGE_OF_A_STRANGER = deny(
 
 
 class Disconnected(Exception):
-    """The client left before its request was whole."""
+    """The client left before its request was whole, or before a thread began to answer it."""
 
 
 class BodyTooLarge(Exception):

@@ -5,12 +5,13 @@ from __future__ import annotations
 import asyncio
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any, Generic, TypeVar
 
 from django.conf import settings
 
 from core.budget import Budget
+from toolbox.faces.bodies import Disconnected
 
 Client = TypeVar("Client")
 Message = dict[str, Any]
@@ -67,11 +68,16 @@ def part(content: bytes) -> Message:
 END: Message = {"type": "http.response.body", "body": b"", "more_body": False}
 
 
+async def _until_left(watch: Awaitable[None]) -> None:
+    with suppress(Disconnected):
+        await watch
+
+
 async def until_gone(receive: Receive, watch: Awaitable[None]) -> None:
     """Run the watch until it is over or its client has left."""
     await receive()
     gone = asyncio.ensure_future(receive())
-    watching = asyncio.ensure_future(watch)
+    watching = asyncio.ensure_future(_until_left(watch))
     try:
         await asyncio.wait({gone, watching}, return_when=asyncio.FIRST_COMPLETED)
     finally:

@@ -17,6 +17,7 @@ from core.database import give_back_connection
 from core.decision import Deny
 from toolbox import wake
 from toolbox.answers import answer_denial
+from toolbox.faces.bodies import Disconnected
 from toolbox.faces.pools import pool_of
 from toolbox.faces.turns import CLIENT, Client, Request, Turns
 
@@ -35,17 +36,20 @@ _ALL: WeakKeyDictionary[ThreadPoolExecutor, Turns] = WeakKeyDictionary()
 async def in_turn(threads: ThreadPoolExecutor, work: Callable[..., T], *given: Any) -> T:
     """Let a thread do this, in the turn of who asks (Spec: wire 45).
 
-    Where who asks leaves meanwhile, the turn ends with the thread's work; where no thread has begun
-    it, it is not done. Raises CancelledError then.
+    Where who asks leaves meanwhile, the turn ends with the thread's work. Raises Disconnected where
+    no thread has begun it by then; it is not done.
     """
     request = Request(threads, TURN.get() or (_turns_of_all(threads),), work, given)
     client = CLIENT.get() or Client()
-    if client.has_left:
-        raise asyncio.CancelledError
-    client.waiting.add(request)
     try:
         request.begin()
+        client.wait_for(request)
         return await asyncio.wrap_future(request.done)
+    except asyncio.CancelledError:
+        task = asyncio.current_task()
+        if client.has_left and not (task and task.cancelling()):
+            raise Disconnected from None  # a task group would take it for its own end
+        raise
     finally:
         client.waiting.discard(request)
         request.leave()

@@ -112,6 +112,12 @@ class Client:
     has_left: bool = False
     waiting: set[Request] = field(default_factory=set)
 
+    def wait_for(self, request: Request) -> None:
+        """Let a request that has begun wait for as long as who asks is there."""
+        self.waiting.add(request)
+        if self.has_left:
+            request.leave()
+
     def leave(self) -> None:
         """The connection ended: without this, requests without a client fill the memory."""
         self.has_left = True
