@@ -65,6 +65,14 @@ async def list_tools(
 
 async def call_tool(context: Context, params: types.CallToolRequestParams) -> types.CallToolResult:
     """One call through the door; a refusal carries the envelope, as an error the model can read."""
+    try:
+        return _result(dict((await _answer(context, params)).body))
+    except Disconnected:  # no client reads this
+        return types.CallToolResult(content=[], is_error=True)
+
+
+async def _answer(context: Context, params: types.CallToolRequestParams) -> Answer:
+    """The answer of the door; of a call that waits, once there is something or its time ends."""
     scope = scope_of(context)
     arguments = dict(params.arguments or {})
     tool = REGISTRY.get(params.name)
@@ -97,7 +105,7 @@ async def call_tool(context: Context, params: types.CallToolRequestParams) -> ty
             is_empty=lambda found: door.is_empty(params.name, found),
         )
         found = answer or found
-    return _result(dict(found.body))
+    return found
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -21,6 +21,7 @@ from toolbox import wake
 from toolbox.answers import envelope
 from toolbox.authentication import authenticate
 from toolbox.caller import Caller
+from toolbox.faces.bodies import Disconnected
 from toolbox.faces.exports import listing
 from toolbox.faces.sse import OpenStreams
 from toolbox.faces.threads import announce, in_thread
@@ -65,12 +66,13 @@ def count_stream(watcher: ToolListWatcher) -> Iterator[None]:
 
 
 async def changes(watcher: ToolListWatcher) -> AsyncGenerator[None, None]:
-    """Yield whenever the watcher's list of tools changes; end when its key stops working."""
+    """Yield whenever the watcher's list of tools changes, until it leaves or its key does not work."""
     caller, credentials = watcher.caller, watcher.credentials
     known = tools_of(caller)
     loop, rung = asyncio.get_running_loop(), asyncio.Event()
     wake.listen()
-    with wake.WAITERS.waiting(caller.agent.id, lambda: loop.call_soon_threadsafe(rung.set)):
+    ring = wake.WAITERS.waiting(caller.agent.id, lambda: loop.call_soon_threadsafe(rung.set))
+    with ring, contextlib.suppress(Disconnected):
         await announce(caller.agent.id)
         while True:
             rung.clear()
