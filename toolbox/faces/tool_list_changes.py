@@ -66,7 +66,7 @@ def count_stream(watcher: ToolListWatcher) -> Iterator[None]:
 
 
 async def changes(watcher: ToolListWatcher) -> AsyncGenerator[None, None]:
-    """Yield whenever the watcher's list of tools changes, until it leaves or its key does not work."""
+    """Yield whenever the watcher's tools change, until it leaves or its key stops working."""
     caller, credentials = watcher.caller, watcher.credentials
     known = tools_of(caller)
     loop, rung = asyncio.get_running_loop(), asyncio.Event()
