@@ -31,27 +31,20 @@ STORAGE_FULL = Deny(
 
 
 def require_space() -> None:
-    """Raise Denied STORAGE_FULL where a disk of the embedded database has only its reserve left."""
-    if not has_space():
-        raise Denied(STORAGE_FULL)
-
-
-def has_space() -> bool:
-    """Whether the disks of the embedded database have more than their reserve.
+    """Raise Denied STORAGE_FULL where a disk of the embedded database has only its reserve left.
 
     The reserve is for what must go on: commits under way, seals, the log of PostgreSQL. Of a server
     elsewhere only its own refusal tells.
     """
     if settings.DATABASE_URL:
-        return True
+        return
     for folder in _folders_under(settings.NEXUS_VAR):
         try:
             disk = os.statvfs(folder)
         except OSError:
             continue
         if disk.f_bavail * disk.f_frsize < settings.NEXUS_DISK_RESERVE:
-            return False
-    return True
+            raise Denied(STORAGE_FULL)
 
 
 @cache

@@ -128,9 +128,9 @@ def test_a_plain_call_takes_a_thread_once(company, monkeypatch):
     taken = []
     submit = THREADS.submit
 
-    def counted(work):
+    def counted(*work):
         taken.append(work)
-        return submit(work)
+        return submit(*work)
 
     key = company.key("qa_worker")
     monkeypatch.setattr(THREADS, "submit", counted)

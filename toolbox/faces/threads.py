@@ -41,18 +41,20 @@ async def in_turn(threads: ThreadPoolExecutor, work: Callable[..., T], *given: A
     """
     request = Request(threads, TURN.get() or (_turns_of_all(threads),), work, given)
     client = CLIENT.get() or Client()
+    client.waiting.add(request)
     try:
         request.begin()
-        client.wait_for(request)
+        if client.has_left:
+            request.leave()
         return await asyncio.wrap_future(request.done)
     except asyncio.CancelledError:
+        request.leave()
         task = asyncio.current_task()
         if client.has_left and not (task and task.cancelling()):
             raise Disconnected from None  # a task group would take it for its own end
         raise
     finally:
         client.waiting.discard(request)
-        request.leave()
 
 
 def _turns_of_all(threads: ThreadPoolExecutor) -> Turns:

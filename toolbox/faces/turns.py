@@ -12,12 +12,12 @@ from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextvars import ContextVar
 from dataclasses import dataclass, field
-from threading import Lock
+from threading import RLock
 from typing import Any
 
 from toolbox.faces.pace import Pace
 
-_lock = Lock()
+_lock = RLock()
 """Held for a moment, while turns are taken and handed on."""
 
 
@@ -65,19 +65,16 @@ class Request:
 
     def hand_on(self) -> list[Request]:
         """Give each turn to who has waited longest for it, or back; returns who holds all now."""
-        with _lock:
-            return self._hand_on()
-
-    def _hand_on(self) -> list[Request]:
         ready = []
-        for turns in self.turns[: self.held]:
-            if not turns.waiting:
-                turns.taken -= 1
-                continue
-            following, _ = turns.waiting.popitem(last=False)
-            following.held += 1
-            if following.take():
-                ready.append(following)
+        with _lock:
+            for turns in self.turns[: self.held]:
+                if not turns.waiting:
+                    turns.taken -= 1
+                    continue
+                following, _ = turns.waiting.popitem(last=False)
+                following.held += 1
+                if following.take():
+                    ready.append(following)
         return ready
 
     def leave(self) -> None:
@@ -88,7 +85,7 @@ class Request:
         with _lock:
             if self.held < len(self.turns) and self in self.turns[self.held].waiting:
                 del self.turns[self.held].waiting[self]
-                ready = self._hand_on()
+                ready = self.hand_on()
         _ask_for_threads(ready)
 
     def give_up(self, place: Future[None]) -> None:
@@ -111,12 +108,6 @@ class Client:
 
     has_left: bool = False
     waiting: set[Request] = field(default_factory=set)
-
-    def wait_for(self, request: Request) -> None:
-        """Let a request that has begun wait for as long as who asks is there."""
-        self.waiting.add(request)
-        if self.has_left:
-            request.leave()
 
     def leave(self) -> None:
         """The connection ended: without this, requests without a client fill the memory."""

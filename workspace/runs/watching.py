@@ -10,7 +10,7 @@ from django.db import DatabaseError, connection, transaction
 from core.actions import Action
 from core.actors import System
 from core.database import is_lost
-from core.decision import Allow, Deny
+from core.decision import Allow, Denied, Deny
 from ledger.services import record
 from orgchart.policy.vocabulary import ToolMode
 from toolbox.caller import Caller
@@ -18,7 +18,7 @@ from toolbox.registry import REGISTRY
 from toolbox.rules import can_use
 from toolbox.scopes import active_scopes
 from toolbox.sessions import caller_now
-from toolbox.space import has_space
+from toolbox.space import require_space
 from toolbox.wake import wake
 from workspace.models import Run
 from workspace.runs.rules import KEPT, next_piece
@@ -107,11 +107,17 @@ class RunWatcher:
             return "its agent is deactivated"
         if caller.pause is not None:
             return "its agent is paused"
-        if not has_space():
-            return "a disk of this installation is nearly full"
         if not self._scopes <= set(active_scopes(caller)):
             return "its contract opens no folders any more"
-        return _why_refused(self._caller, caller)
+        return _why_refused(self._caller, caller) or _why_full()
+
+
+def _why_full() -> str:
+    try:
+        require_space()
+    except Denied as refusal:
+        return refusal.deny.message
+    return ""
 
 
 def _why_refused(before: Caller, now: Caller) -> str:

@@ -5,9 +5,11 @@ import json
 import pytest
 
 from core.database import in_transaction
+from core.decision import Denied
 from ledger.models import Event
 from tests.patience import wait_until
 from tests.workspace.builds.world import call, code
+from toolbox.space import STORAGE_FULL
 from workspace.builds import containers, context, dockerfiles, images
 from workspace.builds.models import ImageBuild
 from workspace.files.places import own_tree
@@ -161,11 +163,15 @@ class TestABuild:
 
     def test_is_broken_off_before_it_fills_the_disk(self, devops, engine, folder, monkeypatch):
         monkeypatch.setattr(watching, "LOOK_EVERY", 0.1)
-        monkeypatch.setattr(watching, "has_space", lambda: False)
+
+        def full():
+            raise Denied(STORAGE_FULL)
+
+        monkeypatch.setattr(watching, "require_space", full)
         engine.trouble["POST /build"] = [b"{}\n"] * 50
         answer = build(devops)
         assert code(answer) == "INVALID_TRANSITION"
-        assert "nearly full" in answer.body["message"]
+        assert "disk" in answer.body["message"]
         wait_until(lambda: engine.hung_up)
 
     def test_needs_an_engine(self, devops, engine, folder, settings):
