@@ -143,7 +143,7 @@ def _answer_outside(
     """Answer a call whose tool waits for others: no transaction is open meanwhile.
 
     The key is claimed before and the answer kept after, so the work is done at most once: where
-    this process dies in between, a repetition is refused. Nothing is tried a second time.
+    this process dies in between, a repetition is refused. The work is not tried a second time.
     """
     with transaction.atomic():
         kept = idempotency.begin(caller, key, params, now=now)
@@ -156,7 +156,8 @@ def _answer_outside(
         if key is not None and refusal.deny.code in idempotency.NOT_KEPT:
             idempotency.release(caller, key)
             return answer
-    idempotency.keep(caller, key, answer.status, answer.body, now=now)
+    keep = partial(idempotency.keep, caller, key, answer.status, answer.body, now=now)
+    retry_broken(keep, is_repeatable=True)
     return answer
 
 

@@ -7,7 +7,14 @@ from time import monotonic
 
 import psycopg
 import pytest
-from django.db import DataError, close_old_connections, connection, connections
+from django.db import (
+    DataError,
+    OperationalError,
+    close_old_connections,
+    connection,
+    connections,
+    transaction,
+)
 from django.db.backends.postgresql import base
 from django.db.backends.postgresql.psycopg_any import BaseTzLoader
 from django.db.migrations.recorder import MigrationRecorder
@@ -57,6 +64,26 @@ def test_a_call_never_meets_a_connection_that_the_server_ended(pooled):
     for _ in range(3):
         end_all()
         assert all(pooled.map(lambda _: ask(), range(3 * AT_ONCE)))
+
+
+def test_work_never_begins_on_a_connection_that_ended_while_its_thread_waited(transactional_db):
+    """As that of a call whose program ran in the sandbox for a minute."""
+    for _ in range(3):
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT pg_backend_pid()")
+        end_all()
+        with transaction.atomic(), connection.cursor() as cursor:
+            cursor.execute("SELECT 1")
+    connection.close()
+
+
+def test_a_transaction_whose_connection_ended_is_never_gone_on_with(transactional_db):
+    with pytest.raises(OperationalError), transaction.atomic(), connection.cursor() as cursor:
+        cursor.execute("SELECT 1")
+        end_all()
+        with connection.cursor() as another:
+            another.execute("SELECT 1")
+    connection.close()
 
 
 def test_agents_and_people_get_answers_after_a_restart(pooled, client):

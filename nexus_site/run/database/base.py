@@ -120,6 +120,16 @@ class DatabaseWrapper(base.DatabaseWrapper):
         self.close_at = GIVEN_BACK_AT_ONCE
         self.set_autocommit(True)
 
+    def ensure_connection(self) -> None:
+        """Connect as Django does, also where the server ended the connection of a thread that waits.
+
+        Work that no transaction is open for, as git's in the sandbox, may take minutes: what is
+        recorded after it goes to another connection. Spec: wire 41.
+        """
+        if self.connection and not self.in_atomic_block and is_ended(self.connection):
+            self.close()
+        super().ensure_connection()
+
     def _connect_first(self, pool: NewestFirst, lent: psycopg.Connection) -> None:
         """Let Django make a connection ready; the pool has it again where that fails."""
         self._lent = lent
@@ -153,6 +163,8 @@ class DatabaseWrapper(base.DatabaseWrapper):
 
 def is_ended(connection: psycopg.Connection) -> bool:
     """Whether the server has said goodbye: it sends nothing else to a connection at rest."""
+    if connection.closed:
+        return True
     poll = select.poll()
     poll.register(connection.fileno(), select.POLLIN)
     return bool(poll.poll(0))

@@ -25,6 +25,10 @@ OPEN = """
 SELECT query FROM pg_stat_activity
 WHERE datname = current_database() AND state LIKE 'idle in transaction%'
 """
+OTHERS_END = """
+SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity
+WHERE datname = current_database() AND pid <> pg_backend_pid()
+"""
 
 
 @pytest.fixture
@@ -99,6 +103,12 @@ class TestACommit:
         assert answers[0].code == "INVALID_TRANSITION"
         assert Draft.objects.get().commit == before
         assert not Event.objects.filter(action="branch.committed").exists()
+
+    def test_is_recorded_where_the_database_ended_its_connection_meanwhile(self, hands, git):
+        with while_it_commits(hands, git) as answers, connection.cursor() as cursor:
+            cursor.execute(OTHERS_END)
+        assert answers[0].status == 200
+        assert Event.objects.filter(action="branch.committed").count() == 1
 
     def test_is_refused_when_its_draft_moved_meanwhile(self, hands, git):
         with while_it_commits(hands, git) as answers:
