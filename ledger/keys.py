@@ -55,7 +55,25 @@ def signer(*, may_create: bool) -> Signer:
             f"no signing key: put {path} back, set LEDGER_SIGNING_KEY, "
             "or make a new key with `manage.py ledger new-key`"
         )
-    return Signer(read_private(path.read_text("ascii")))
+    return Signer(read_key_file(path))
+
+
+def check_key_file() -> None:
+    """Raise KeyMissing where the key file is there and holds no key."""
+    path = folder() / PRIVATE
+    if path.exists() and not settings.LEDGER_SIGNING_KEY:
+        read_key_file(path)
+
+
+def read_key_file(path: Path) -> Ed25519PrivateKey:
+    """Read the key file. Raises KeyMissing, which names it."""
+    try:
+        return read_private(path.read_text("ascii"))
+    except (KeyMissing, UnicodeDecodeError) as problem:
+        raise KeyMissing(
+            f"{path} cannot be used ({problem}): put it back, or move it away and make a new key "
+            "with `manage.py ledger new-key`"
+        ) from None
 
 
 def make_key() -> Signer:
@@ -70,7 +88,7 @@ def make_key() -> Signer:
         serialization.NoEncryption(),
     )
     place(path, pem, replace=False)
-    made = Signer(read_private(path.read_text("ascii")))
+    made = Signer(read_key_file(path))
     pinned = _lines(folder() / PUBLIC)
     line = write_public(made.public)
     if line not in pinned:

@@ -3,7 +3,7 @@
 import json
 import os
 import secrets
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import datetime
 from pathlib import Path
 
@@ -14,11 +14,13 @@ from django.contrib.auth.models import Group, User
 from django.core.management import call_command
 from django.db import connection, transaction
 from django.db.migrations.executor import MigrationExecutor
+from pydantic import TypeAdapter, ValidationError
 
 from core.actors import System
 from core.decision import Denied
 from core.files import keep_names
 from core.permissions import PeopleGroup
+from ledger import keys as ledger_keys
 from ledger.keys import HEAD, known_head
 from nexus_site.console.group_rights import are_granted
 from nexus_site.run import roles
@@ -61,6 +63,30 @@ class DatabaseOfLaterVersion(WrongDatabase):
             f"The database is of a later version of NEXUS, which has {', '.join(migrations)}. "
             "Start that version, or undo these migrations with it (`manage.py migrate`)"
         )
+
+
+class UnreadableKeys(Exception):
+    """A file of agents' keys is damaged: what is added to it would take the place of what it had."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(
+            f"{path} cannot be read as keys: put it back, or move it away and issue new keys "
+            "with `manage.py issue_key`"
+        )
+
+
+def damaged_files() -> Iterator[str]:
+    """Each file of keys, and of the ledger's head, that cannot be read, and what to do."""
+    for path in sorted(settings.NEXUS_KEYS.glob("*.json")):
+        try:
+            read_keys(path)
+        except UnreadableKeys as problem:
+            yield str(problem)
+    for read in (ledger_keys.known_head, ledger_keys.check_key_file):
+        try:
+            read()
+        except ledger_keys.KeyMissing as problem:
+            yield f"Nothing can be sealed: {problem}"
 
 
 def migrate() -> bool:
@@ -160,10 +186,21 @@ def _issue(agents: Iterable[Agent], *, now: datetime) -> dict[str, str]:
     return keys
 
 
+def read_keys(path: Path) -> dict[str, str]:
+    """The keys in a file, by handle. Raises UnreadableKeys."""
+    try:
+        return TypeAdapter(dict[str, str]).validate_json(path.read_bytes())
+    except ValidationError:
+        raise UnreadableKeys(path) from None
+
+
 def write_keys(path: Path, keys: Mapping[str, str]) -> None:
-    """Add keys to a file that only its owner reads: whole or not at all, at every moment."""
+    """Add keys to a file that only its owner reads: whole or not at all, at every moment.
+
+    Raises UnreadableKeys where the file that is there is damaged.
+    """
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    present = json.loads(path.read_text("utf-8")) if path.exists() else {}
+    present = read_keys(path) if path.exists() else {}
     fresh = path.with_suffix(".new")
     fresh.unlink(missing_ok=True)
     descriptor = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)

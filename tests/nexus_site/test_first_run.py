@@ -3,6 +3,7 @@
 import errno
 import json
 import os
+import shutil
 import stat
 import subprocess
 import sys
@@ -15,6 +16,7 @@ from django.contrib.auth.models import Group, User
 from django.db import connection
 from django.utils import timezone
 
+from ledger import keys as ledger_keys
 from ledger.keys import HEAD
 from nexus_site.run import first_run
 from nexus_site.run.alone import LOCK
@@ -234,6 +236,13 @@ class TestIssueMissingKeys:
             "ceo": after["ceo"]
         }
 
+    @pytest.mark.parametrize("content", ["", "null", '{"ceo": "nxs_'])
+    def test_adds_to_no_file_that_is_damaged(self, founded, tmp_path, content):
+        (tmp_path / "nexus.json").write_text(content)
+        with pytest.raises(first_run.UnreadableKeys, match="cannot be read as keys"):
+            first_run.write_keys(tmp_path / "nexus.json", {"newcomer": "nxs_key"})
+        assert (tmp_path / "nexus.json").read_text() == content
+
     def test_makes_no_key_valid_that_it_could_not_write_down(self, founded, tmp_path, monkeypatch):
         def full(path, keys):
             raise OSError("no space left on device")
@@ -286,3 +295,38 @@ class TestCreateFirstPeople:
         passwords = shown.values()
         assert len(set(passwords)) == 4
         assert all(len(password) >= 16 for password in passwords)
+
+
+class TestDamagedFiles:
+    """As of a disk that lost what was on it: the start names them."""
+
+    @pytest.fixture
+    def places(self, settings, tmp_path):
+        settings.NEXUS_KEYS, settings.LEDGER_DIR = tmp_path / "keys", tmp_path / "ledger"
+        settings.NEXUS_KEYS.mkdir()
+        first_run.write_keys(settings.NEXUS_KEYS / "nexus.json", {"ceo": "nxs_key"})
+        ledger_keys.make_key()
+        ledger_keys.remember_head(1, "aa")
+        return tmp_path
+
+    def test_are_none_where_all_can_be_read(self, places):
+        assert list(first_run.damaged_files()) == []
+
+    def test_are_none_before_there_are_any(self, places):
+        shutil.rmtree(places / "keys")
+        shutil.rmtree(places / "ledger")
+        assert list(first_run.damaged_files()) == []
+
+    @pytest.mark.parametrize(
+        ("name", "way_out"),
+        [
+            ("keys/nexus.json", "issue_key"),
+            ("ledger/head.json", "ledger adopt"),
+            ("ledger/ed25519.key", "ledger new-key"),
+        ],
+    )
+    def test_are_named_with_what_to_do(self, places, name, way_out):
+        (places / name).write_text("")
+        (said,) = first_run.damaged_files()
+        assert str(places / name) in said
+        assert way_out in said

@@ -107,11 +107,13 @@ class Command(BaseCommand):
             ):
                 self.stderr.write(problem)
                 return 1
+            for problem in first_run.damaged_files():
+                self.say(problem)
             know_root()
             roles.become_owner()
             with alone_on_database():
                 self.prepare()
-        except (BadPack, first_run.WrongDatabase, OSError) as error:
+        except (BadPack, first_run.WrongDatabase, first_run.UnreadableKeys, OSError) as error:
             self.stderr.write(str(error))
             return 1
         except OperationalError as problem:
