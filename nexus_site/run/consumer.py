@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
+from contextlib import suppress
 from queue import Empty
 from typing import Any
 
@@ -10,6 +12,9 @@ import structlog
 from celery.worker import consumer
 from kombu.transport import redis
 from redis.exceptions import RedisError
+
+PAUSE = 1.0  # seconds after a connection that failed
+REMOVE = "remove these keys, or name in REDIS_URL a database of Redis that only NEXUS uses"
 
 log = structlog.get_logger(__name__)
 
@@ -48,6 +53,25 @@ class SteadyConsumer(consumer.Consumer):
         """Connect by the transport whose channels drop what they cannot read."""
         conn.transport_cls = SteadyTransport
         return super().ensure_connected(conn)
+
+    def on_connection_error_after_connected(self, exc: Exception) -> None:
+        """Say what a person has to remove, where that is why; and do not try without a pause."""
+        if "WRONGTYPE" in str(exc):
+            with suppress(OSError, RedisError):  # the broker may have ended meanwhile
+                log.warning("broker_keys_of_another_type", keys=self._foreign_keys(), do=REMOVE)
+        time.sleep(PAUSE)
+        super().on_connection_error_after_connected(exc)
+
+    def _foreign_keys(self) -> list[str]:
+        """The keys of the queue that hold something else: another program uses this database."""
+        channel = self.connection.default_channel
+        queue = self.app.conf.task_default_queue
+        names = [channel._q_for_pri(queue, step) for step in channel.priority_steps]  # noqa: SLF001
+        kinds = dict.fromkeys(names, b"list")
+        kinds |= {channel.unacked_key: b"hash", channel.unacked_index_key: b"zset"}
+        return [
+            key for key, kind in kinds.items() if channel.client.type(key) not in {kind, b"none"}
+        ]
 
     def create_task_handler(self, *args: Any, **kwargs: Any) -> Callable[[Any], None]:
         """What handles each message that has an envelope."""

@@ -17,7 +17,7 @@ from kombu import Connection
 from kombu.exceptions import OperationalError
 
 from nexus_site import celery
-from nexus_site.run import broker, worker
+from nexus_site.run import broker, consumer, worker
 from nexus_site.run.fork import fork, status_of
 from nexus_site.run.sockets import SOCKET_PATH_LIMIT
 from nexus_site.serving import health
@@ -148,6 +148,19 @@ class TestServe:
         wait_until(lambda: not client.llen("celery"))
         assert status_of(pid) is None
         assert client.info("stats")["total_connections_received"] - connected < 10
+
+    @pytest.mark.parametrize("key", ["celery", "celery\x06\x163", "unacked"])
+    def test_is_not_asked_without_a_pause_where_another_program_uses_its_keys(self, work, key):
+        client, pid = work
+        client.set(key, "of another program")
+        client.lpush("other" if key == "celery" else "celery", envelope(FORGED))
+        connected = client.info("stats")["total_connections_received"]
+        time.sleep(3 * consumer.PAUSE)
+        assert client.info("stats")["total_connections_received"] - connected < 10
+        client.delete(key)
+        client.lpush("celery", envelope(FORGED))
+        wait_until(lambda: not client.llen("celery"))
+        assert status_of(pid) is None
 
     def test_lets_only_its_owner_in(self, serve, tmp_path):
         serve()
