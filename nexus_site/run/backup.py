@@ -42,6 +42,12 @@ LOCK = "copy.lock"
 FORMAT = 1
 TRANSACTION_TIMEOUT = 17  # what pg_restore sets from this version on, and earlier servers refuse
 
+HOLDS_TABLES = "the database holds tables: restore into an empty one"
+OR_IS_RESTORED = (
+    ". If you restored this backup here and that was killed, nothing is left to do: "
+    "`manage.py ledger verify` says how far it reaches"
+)
+
 
 class CannotCopy(Exception):
     """A backup or a restore cannot be made; the message says why and what to do."""
@@ -165,7 +171,7 @@ def _restore(folder: Path, *, keys: Path | None) -> Manifest:
     tree, begun = settings.WORKSPACE_ROOT, settings.NEXUS_VAR / BEGUN
     is_filled, name = _has_tables(), digest_of(folder / MANIFEST)
     if is_filled and not (begun.exists() and begun.read_text("ascii") == name):
-        raise CannotCopy("the database holds tables: restore into an empty one")
+        raise CannotCopy(HOLDS_TABLES + ("" if begun.exists() else OR_IS_RESTORED))
     if not is_filled and not is_empty(tree):
         raise CannotCopy(f"{tree} is not empty: move it away first")
     try:

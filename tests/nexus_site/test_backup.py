@@ -198,6 +198,7 @@ class TestABackup:
         again = manage(places, empty, "restore", folder)
         assert again.returncode == 1
         assert "restore into an empty one" in again.stderr
+        assert "nothing is left to do" in again.stderr
 
     def test_restored_hours_later_is_verified(self, places, empty):
         """What waited for its seal when the backup was made is late for no reason of its own."""
@@ -482,6 +483,7 @@ class TestAKilledRestore:
         back_up(places / "other", keys=None, now=timezone.now())
         refused = manage(places, empty, "restore", places / "other")
         assert "restore into an empty one" in refused.stderr
+        assert "nothing is left to do" not in refused.stderr
 
 
 class TestRefused:
