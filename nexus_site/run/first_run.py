@@ -66,7 +66,7 @@ class DatabaseOfLaterVersion(WrongDatabase):
 
 
 class UnreadableKeys(Exception):
-    """A file of agents' keys is damaged: what is added to it would take the place of what it had."""
+    """A file of agents' keys is damaged: a key added to it would replace all that it had."""
 
     def __init__(self, path: Path) -> None:
         super().__init__(

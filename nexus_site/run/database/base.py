@@ -121,7 +121,7 @@ class DatabaseWrapper(base.DatabaseWrapper):
         self.set_autocommit(True)
 
     def ensure_connection(self) -> None:
-        """Connect as Django does, also where the server ended the connection of a thread that waits.
+        """Connect as Django does, also where the server ended the connection of a waiting thread.
 
         Work that no transaction is open for, as git's in the sandbox, may take minutes: what is
         recorded after it goes to another connection. Spec: wire 41.
