@@ -115,10 +115,17 @@ def begin(
         )
     if record.answer is None and _is_read_only(caller.tool):
         return None
+    if record.status is None:  # of a call whose tool acts outside
+        raise refuse(
+            Code.IDEMPOTENCY_MISMATCH,
+            "this call was made before; it has not ended, or was broken off",
+            "look in a few minutes what it changed; if nothing, make it again under a new key",
+            rule="idempotency key",
+        )
     if record.answer is None:
         raise refuse(
             Code.IDEMPOTENCY_MISMATCH,
-            "this call was made before; its answer was too large to keep, or it has not ended",
+            "this call was made before; its answer was too large to keep",
             "read what it changed; do not repeat it under another key",
             rule="idempotency key",
         )

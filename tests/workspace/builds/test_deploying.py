@@ -210,7 +210,9 @@ class TestADeployment:
             patch.setattr(containers, "start", died)
             with pytest.raises(KeyboardInterrupt):
                 deploy(devops, key="once")
-        assert code(deploy(devops, key="once")) == "IDEMPOTENCY_MISMATCH"
+        again = deploy(devops, key="once")
+        assert code(again) == "IDEMPOTENCY_MISMATCH"
+        assert "if nothing, make it again under a new key" in again.body["next_action"]
         assert Deployment.objects.count() == 1
 
 
