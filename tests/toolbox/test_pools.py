@@ -6,7 +6,7 @@ from queue import Empty
 import pytest
 
 from tests.patience import PATIENCE, wait_until
-from toolbox.faces.pools import NewestFirst, pool_of, start_threads
+from toolbox.faces.pools import LastIdleQueue, pool_of, start_threads
 
 COUNT = 4
 
@@ -80,7 +80,7 @@ class TestAPool:
 
 
 def test_a_queue_without_work_says_so():
-    queue = NewestFirst()
+    queue = LastIdleQueue()
     assert queue.empty()
     with pytest.raises(Empty):
         queue.get_nowait()

@@ -38,7 +38,7 @@ TOO_MANY = deny(
 
 
 @dataclass(slots=True)
-class Place:
+class WaitingRequest:
     """A request that waits; `admitted` becomes whether it may be looked at."""
 
     since: float
@@ -55,7 +55,7 @@ class Pace:
     """
 
     debt_until: float = 0.0
-    waiting: deque[Place] = field(default_factory=deque)
+    waiting: deque[WaitingRequest] = field(default_factory=deque)
     timer: asyncio.TimerHandle | None = None
 
     def note_refusal(self) -> None:
@@ -71,7 +71,7 @@ class Pace:
         if len(self.waiting) >= MOST_WAITING:
             _settle(self.waiting.popleft(), admitted=False)
         loop = asyncio.get_running_loop()
-        place = Place(now, loop.create_future())
+        place = WaitingRequest(now, loop.create_future())
         self.waiting.append(place)
         if self.timer is None:
             self.timer = loop.call_later(1 / PER_SECOND, self._give_place)
@@ -98,7 +98,7 @@ class Pace:
         return noted
 
 
-def _settle(place: Place, *, admitted: bool) -> bool:
+def _settle(place: WaitingRequest, *, admitted: bool) -> bool:
     """Say so, unless who waited has left; whether it was still there."""
     if place.admitted.done():
         return False

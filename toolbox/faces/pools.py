@@ -12,7 +12,7 @@ PATIENCE = 10.0
 """Seconds in which the system starts the threads of a pool, or fails to."""
 
 
-class Place:
+class IdleThread:
     """Where one thread waits for one piece of work."""
 
     __slots__ = ("filled", "work")
@@ -23,7 +23,7 @@ class Place:
         self.work: Any = None
 
 
-class NewestFirst:
+class LastIdleQueue:
     """A queue of work that wakes one thread for each piece: the one that waits since last.
 
     `queue.SimpleQueue` wakes the thread that has waited longest, whose memory is in no processor's
@@ -33,7 +33,7 @@ class NewestFirst:
 
     def __init__(self) -> None:
         self._lock = Lock()
-        self._waiting: list[Place] = []
+        self._waiting: list[IdleThread] = []
         self._work: deque[Any] = deque()
 
     def put(self, work: Any) -> None:
@@ -53,7 +53,7 @@ class NewestFirst:
                 return self._work.popleft()
             if not block:
                 raise Empty
-            place = Place()
+            place = IdleThread()
             self._waiting.append(place)
         place.filled.acquire()
         return place.work
@@ -70,7 +70,7 @@ class NewestFirst:
 def pool_of(count: int, name: str) -> ThreadPoolExecutor:
     """A pool of so many threads of this name."""
     pool = ThreadPoolExecutor(count, thread_name_prefix=name)
-    pool._work_queue = NewestFirst()  # type: ignore[assignment]  # noqa: SLF001
+    pool._work_queue = LastIdleQueue()  # type: ignore[assignment]  # noqa: SLF001
     return pool
 
 
