@@ -85,8 +85,7 @@ class Bridge:
     async def send(self, response: HttpResponse, send: Send) -> None:
         """Send an answer that is whole."""
         content = response.content
-        response.headers.setdefault("Content-Length", str(len(content)))
-        await send(start_of(response))
+        await send(start_of(response, length=len(content)))
         await send({"type": "http.response.body", "body": content})
 
     def answer(self, scope: Scope, body: bytes) -> Response:
@@ -106,12 +105,12 @@ class Bridge:
         return response
 
 
-def start_of(response: Response) -> Message:
-    """The status line and headers of an answer."""
-    headers = [
-        (name.encode("latin-1"), value.encode("latin-1"))
-        for name, value in response.headers._store.values()  # noqa: SLF001  as `items()`, at once
-    ]
+def start_of(response: Response, length: int | None = None) -> Message:
+    """The status line and headers of an answer; with its length in bytes, where it is whole."""
+    named = response.headers._store  # noqa: SLF001  its own methods ask for each name twice
+    headers = [(name.encode("latin-1"), value.encode("latin-1")) for name, value in named.values()]
+    if length is not None and "content-length" not in named:
+        headers.append((b"Content-Length", str(length).encode()))
     headers += [
         (b"Set-Cookie", cookie.OutputString().encode("latin-1"))
         for cookie in response.cookies.values()
