@@ -1,9 +1,11 @@
 """The corpus against a running company: nothing accepted, memory flat, neighbours served."""
 
 import math
+import multiprocessing
 import os
 import re
 import resource
+import secrets
 import socket
 import statistics
 import sys
@@ -18,6 +20,8 @@ from typing import Self
 import httpx
 import pytest
 
+from core.key_form import KEY_PREFIX
+from lab.bench.load import measure, post
 from proofs.faults.installation import installation
 from proofs.siege.attack import request
 from proofs.siege.corpus import corpus
@@ -28,6 +32,7 @@ DISTINCT = 3000
 MANY = 4500  # connections; two web processes accept 2000 each
 WARM_UPS = 2
 WAVE = 300  # attacks between two quiet moments, so that both see the same machine
+FLOOD = 450  # connections of a flood; 500 may come from one address
 QUIET = 1.5  # seconds of one quiet moment
 PARTS = ("web", "worker", "beat", "broker", "postgres")
 
@@ -182,6 +187,51 @@ def test_nothing_gets_through(company):
     assert after.keys() == before.keys()  # no process died and was started again
     assert [name for name, size in before.items() if after[name] > size * 1.1] == []
     assert p99(siege.besieged) <= 3 * p99(siege.quiet)
+
+
+def key_of_nobody() -> str:
+    """A key as keys look, which was never issued."""
+    return KEY_PREFIX + secrets.token_urlsafe(40)[:43]
+
+
+REFUSED = {"to": "ceo", "type": "info", "subject": "Hello", "body": "Past my superior."}
+FLOODS = {
+    "unknown keys": lambda _: post("/api/v1/tools/read_inbox", {}, key_of_nobody()),
+    "unknown keys over MCP": lambda _: post("/mcp", {}, key_of_nobody()),
+    "sign-ins": lambda _: post("/admin/login/", {"username": secrets.token_hex(8)}, ""),
+    "one agent's refused mails": lambda keys: post(
+        "/api/v1/tools/send_mail", REFUSED, keys["backend_worker"]
+    ),
+}
+
+
+@pytest.mark.parametrize("flood", FLOODS)
+def test_who_is_refused_again_and_again_slows_no_neighbour(company, flood):
+    """Each of many connections asks again as soon as it was answered."""
+
+    def ask():
+        return FLOODS[flood](company.keys)
+
+    load = multiprocessing.get_context("fork").Process(
+        target=measure,
+        kwargs={"ports": [company.port], "request": ask, "clients": FLOOD, "seconds": 60.0},
+    )
+    with Neighbour(company.url, company.keys["ceo"]) as alone:
+        time.sleep(2 * QUIET)
+    load.start()
+    try:
+        time.sleep(2 * QUIET)  # the first are answered at once
+        with Neighbour(company.url, company.keys["ceo"]) as besieged:
+            time.sleep(4 * QUIET)
+        assert load.is_alive()
+    finally:
+        load.kill()
+        load.join()
+    middle = [1000 * statistics.median(each.times) for each in (alone, besieged)]
+    print(f"{flood}: median {middle[0]:.1f} ms quiet, {middle[1]:.1f} besieged")
+    print(f"{flood}: p99 {p99(alone.times):.1f} ms quiet, {p99(besieged.times):.1f} besieged")
+    assert (alone.wrong, besieged.wrong) == (0, 0)
+    assert middle[1] <= 2 * middle[0]
 
 
 HALVES = {
