@@ -6,8 +6,12 @@ import secrets
 from typing import Any
 
 from django.conf import settings
+from django.contrib.auth.models import User
 from django.core import signing
 from django.http import HttpRequest, HttpResponse, parse_cookie
+from django.utils.crypto import salted_hmac
+
+from core.storable import UNSTORABLE
 
 COOKIE = "nexus_browser"
 DAYS = 90
@@ -31,11 +35,19 @@ def remember(request: HttpRequest, answer: HttpResponse) -> None:
 
 
 def counted_name(request: HttpRequest, credentials: dict[str, Any] | None = None) -> str:
-    """The name that failures are counted by (django-axes): in a known browser one of its own."""
+    """The name that failures are counted by (django-axes): in a known browser one of its own.
+
+    What no user is called is kept as a digest: people type their password there by mistake, and
+    the list of failures shows it (Spec: people 53).
+    """
     sent = request.POST if credentials is None else credentials
     name = str(sent.get("username") or "")[:LONGEST]
     browser = _browser_of(request, name)
-    return f"{name}{MARK}{browser}" if browser else name
+    if browser:
+        return f"{name}{MARK}{browser}"
+    if not UNSTORABLE.search(name) and User.objects.filter(username=name).exists():
+        return name
+    return f"{MARK}{salted_hmac(COOKIE, name, algorithm='sha256').hexdigest()[:32]}"
 
 
 def person_of(request: HttpRequest, counted: str) -> str:

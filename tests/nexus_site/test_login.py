@@ -245,6 +245,20 @@ class TestTheLedger:
         assert sign_in(client, username=name).status_code == 200
         assert AccessAttempt.objects.get().failures_since_start == 1
 
+    @pytest.mark.parametrize("name", ["my long password", "nxs_" + "k" * 43, "Alice", "alice#x"])
+    def test_counts_a_name_that_no_user_has_without_keeping_it(
+        self, client, person, settings, name
+    ):
+        """People type their password there by mistake, and the Board reads the list."""
+        settings.AXES_FAILURE_LIMIT = 3
+        for _ in range(3):
+            sign_in(client, username=name)
+        (row,) = AccessAttempt.objects.all()
+        assert row.failures_since_start == 3
+        assert name not in str(row.__dict__)
+        assert sign_in(client, username=name).status_code == 429
+        assert sign_in(client).status_code == 302
+
 
 class TestAFlood:
     def test_of_passwords_waits_and_is_turned_away(self, client, person, monkeypatch):
