@@ -30,6 +30,8 @@ PLACES = frozenset(
 """What comes before a colon and a digest, or a place of the engine's machine, not before a tag."""
 OFFICIAL = re.compile(r"[A-Za-z0-9._-]+|((docker\.io/)?library/)?[a-z0-9_-]+([:@][^/]*)?")
 """Docker's own images, and stages. With a variable, a name with a dot could become a registry's."""
+FRONTEND = re.compile(r"\A\s*\{|^\s*(#|//)\s*syntax\s*=", re.IGNORECASE | re.MULTILINE)
+"""It names a program that reads the file in place of the engine, to those that know it."""
 QUOTING = "\"'\\`"
 OPTIONS = {
     "FROM": frozenset({"platform"}),
@@ -51,45 +53,73 @@ def can_build_from(dockerfile: str, own: str, bases: Sequence[str] = ()) -> Deci
 
     ADD fetches addresses, COPY does not. The engine has the images of all organisations, also by a
     piece of their digests: an image has a plain name, and of this installation's images it is one
-    of this organisation, whose names begin with `own` (Spec: hands 8). The image after FROM may
-    bring instructions by ONBUILD: it is official, or `bases` names it or where it is from.
+    of this organisation, whose names begin with `own` (Spec: hands 8). It is official, or `bases`
+    names it or where it is from: others may bring instructions by ONBUILD, and an agent that names
+    any registry reaches the network of the engine.
 
     Instructions are found as the engine finds them, after lines were joined by either of the two
     characters that can join them.
     """
     text = dockerfile.replace("\r\n", "\n")
+    if refused := _refused_text(text):
+        return refused
+    lines = [*_instructions(text)]
+    may_vary = not any(_verb(line.split()) == "ARG" and "/" in line for line in lines)
+    for line in lines:
+        words = line.split()
+        while _verb(words) == "ONBUILD":
+            words = words[1:]
+        if refused := _refused_instruction(words, line) or _refused_image(words, own, bases):
+            return refused
+        if not may_vary and any("$" in image for image in _images_in(words)):
+            return _unbuildable(
+                "the Dockerfile has a variable in the name of an image, and an ARG with a slash",
+                "write the image's tag without a variable: with a slash in its tag an image would "
+                "be another registry's",
+                "a variable in its Dockerfile may name another registry",
+            )
+    return Allow(BUILT_RULE)
+
+
+def _refused_text(text: str) -> Deny | None:
+    """The refusal of what engines may read in another way than this reader."""
     if CONTROLS.search(text):
         return _unbuildable(
             "the Dockerfile has control characters, which engines read in different ways",
             "write it with spaces, tabs and newlines only",
             "its Dockerfile has control characters",
         )
-    for line in _instructions(text):
-        words = line.split()
-        while _verb(words) == "ONBUILD":
-            words = words[1:]
-        if _verb(words) in OPTIONS and ODD_HEREDOC.search(line):
-            return _unbuildable(
-                "the Dockerfile has a heredoc whose name is no plain word",
-                "end its heredocs with a word such as EOF",
-                "a heredoc in its Dockerfile has an odd name",
-            )
-        if _verb(words) == "ADD":
-            return _unbuildable(
-                "the Dockerfile has an ADD instruction, which can fetch addresses",
-                "use COPY for files of the folder",
-                "its Dockerfile uses ADD",
-            )
-        if odd := _odd_option(words):
-            return _unbuildable(
-                f"the Dockerfile has the option {odd[:100]!r}, which may reach beyond its build",
-                "leave it out: FROM takes --platform, RUN --mount of type bind or tmpfs without a "
-                "variable, COPY --from, --chown, --chmod, --link, --parents and --exclude",
-                "its Dockerfile has an option that may reach beyond its build",
-            )
-        if refused := _refused_image(words, own, bases):
-            return refused
-    return Allow(BUILT_RULE)
+    if FRONTEND.search(text):
+        return _unbuildable(
+            "the Dockerfile names another program that reads it (syntax=)",
+            "leave that line out",
+            "its Dockerfile names a program of its own",
+        )
+    return None
+
+
+def _refused_instruction(words: list[str], line: str) -> Deny | None:
+    """The refusal of an instruction that fetches, or reaches beyond its build."""
+    if _verb(words) in OPTIONS and ODD_HEREDOC.search(line):
+        return _unbuildable(
+            "the Dockerfile has a heredoc whose name is no plain word",
+            "end its heredocs with a word such as EOF",
+            "a heredoc in its Dockerfile has an odd name",
+        )
+    if _verb(words) == "ADD":
+        return _unbuildable(
+            "the Dockerfile has an ADD instruction, which can fetch addresses",
+            "use COPY for files of the folder",
+            "its Dockerfile uses ADD",
+        )
+    if odd := _odd_option(words):
+        return _unbuildable(
+            f"the Dockerfile has the option {odd[:100]!r}, which may reach beyond its build",
+            "leave it out: FROM takes --platform, RUN --mount of type bind or tmpfs without a "
+            "variable, COPY --from, --chown, --chmod, --link, --parents and --exclude",
+            "its Dockerfile has an option that may reach beyond its build",
+        )
+    return None
 
 
 def _refused_image(words: list[str], own: str, bases: Sequence[str]) -> Deny | None:
@@ -102,15 +132,13 @@ def _refused_image(words: list[str], own: str, bases: Sequence[str]) -> Deny | N
                 f"one of your own that begins with {own}; a stage's name is not hexadecimal",
                 "its Dockerfile names an image that may be somebody else's",
             )
-    base = _base_in(words)
-    if base and not _is_trusted(base, own, bases):
-        return _unbuildable(
-            f"the Dockerfile begins with the image {base[:100]!r}, which may bring instructions "
-            "of its own",
-            "begin with an official image such as python:3.13, or one of your own that begins with "
-            + ", or with ".join((own, *bases[:10])),
-            "its Dockerfile begins with an image that may bring instructions of its own",
-        )
+        if not _is_trusted(image, own, bases):
+            return _unbuildable(
+                f"the Dockerfile uses the image {image[:100]!r}, which is not trusted here",
+                "use an official image such as python:3.13, or one of your own that begins with "
+                + ", or with ".join((own, *bases[:10])),
+                "its Dockerfile uses an image that is not trusted here",
+            )
     return None
 
 

@@ -84,7 +84,9 @@ class TestADockerfile:
          "FROM \\\n  python:3", f"FROM {OWN}base:1",
          "FROM docker.io/library/python@sha256:" + "a" * 64, "FROM library/python:$V",
          "FROM x AS Build.2\nFROM Build.2", "FROM python@sha256:" + "a" * 64,
-         "FROM x\nCOPY --from=quay.io/other/tool:$V /a /b",
+         "FROM x\nCOPY --from=quay.io/org/tool:$V /a /b", "FROM x\nCOPY --from=busybox /a /b",
+         "ARG V=3\nFROM python:$V\nARG W=3.1\nRUN x /y",
+         "FROM python:3\nARG U=https://x.example/y\nRUN z $U", "FROM x\n# of syntax: a=b\nRUN y",
          "FROM docker:27-dind", "RUN --mount=type=bind,source=a,target=/x pip install 'a'",
          "RUN --mount=type=tmpfs,target=/x y", "FROM --platform=$BUILDPLATFORM python:3 AS build",
          "COPY --chown=$U:$G --chmod=644 --link a b", "RUN x --network=host", "FROM scratch",
@@ -104,9 +106,34 @@ class TestADockerfile:
          "localhost:5001/x"],
     )  # fmt: skip
     @pytest.mark.parametrize(
-        "line", ["FROM {}", "FROM --platform=$P \\\n {} AS x", "RUN x\nfrom {}"]
-    )
-    def test_begins_with_nothing_that_brings_instructions(self, line, base):
-        """What ONBUILD says in an image runs in each build that begins with it, unseen."""
+        "line",
+        ["FROM {}", "FROM --platform=$P \\\n {} AS x", "RUN x\nfrom {}", "COPY --from={} /a /b",
+         "RUN --mount=type=bind,from={},target=/x y"],
+    )  # fmt: skip
+    def test_uses_no_image_that_is_not_trusted(self, line, base):
+        """What ONBUILD says in an image runs in each build that begins with it, unseen; and an
+        engine that is asked for `10.0.0.5:80/x` says who answers there.
+        """
         text = f"{line.format(base)}\n"
         assert isinstance(dockerfiles.can_build_from(text, OWN, BASES), Deny)
+
+    @pytest.mark.parametrize(
+        "argument",
+        ["ARG V=5000/evil/base", "arg V='5000/evil'", "ARG A=1 V=5000\\/x", "ARG V=5000\\\n/evil",
+         "FROM x\nARG V=1/x"],
+    )  # fmt: skip
+    @pytest.mark.parametrize(
+        "image", ["python:$V", "registry:5000$V", f"{OWN}api:${{V}}", "ghcr.io/o/app:$V"]
+    )
+    def test_lets_no_variable_name_another_registry(self, argument, image):
+        """The image `python:5000/evil` is one of a registry: its host is `python`."""
+        text = f"{argument}\nFROM {image}\n"
+        assert isinstance(dockerfiles.can_build_from(text, OWN, BASES), Deny)
+
+    @pytest.mark.parametrize(
+        "line",
+        ["# syntax=evil/x", "#SYNTAX = evil/x:1", "// syntax=evil/x", '{"syntax": "evil/x"}',
+         "#!/bin/sh\n# syntax=evil/x", "\n # escape=`\n #  syntax=evil/x"],
+    )  # fmt: skip
+    def test_names_no_program_that_reads_it(self, line):
+        assert isinstance(dockerfiles.can_build_from(f"{line}\nFROM x\n", OWN, BASES), Deny)
