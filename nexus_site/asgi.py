@@ -34,7 +34,7 @@ from toolbox.authentication import owner_of_key  # noqa: E402
 from toolbox.faces import event_stream, mcp  # noqa: E402
 from toolbox.faces.bodies import Disconnected  # noqa: E402
 from toolbox.faces.hosts import status_of_foreign  # noqa: E402
-from toolbox.faces.pace import TOO_MANY, Pace  # noqa: E402
+from toolbox.faces.pace import TOO_MANY  # noqa: E402
 from toolbox.faces.pools import pool_of, start_threads  # noqa: E402
 from toolbox.faces.responses import error_response  # noqa: E402
 from toolbox.faces.threads import ANY_TIME, THREADS, TURN, Turn  # noqa: E402
@@ -56,6 +56,7 @@ SESSION_COOKIE = settings.SESSION_COOKIE_NAME.encode()
 log = structlog.get_logger(__name__)
 ANSWERS = range(100, 600)  # all statuses: every page that a stranger asks for is counted
 STRANGERS = 2  # threads; as many passwords are checked at once
+STRANGERS_WAITING = 200  # requests that wait for them
 PEOPLE_BODY = 8  # times what an agent may send: forms with a whole pack in them
 
 
@@ -116,8 +117,6 @@ class Site:
         default_factory=WeakValueDictionary
     )
     """Of each agent, organisation and person whose requests are under way."""
-    strangers_pace: Pace = field(default_factory=Pace)
-    """Of all browsers in which no person signed in."""
     health_threads: dict[str, ThreadPoolExecutor] = field(
         default_factory=lambda: {path: pool_of(1, name) for path, name in HEALTH.items()}
     )
@@ -165,7 +164,7 @@ class Site:
             return
         face = self.faces.get((scope["method"], path)) or self.faces.get(("*", path))
         if face is None and (bridge := self.bridge_apart(scope)):
-            await bridge(scope, receive, send)
+            await self.ask_apart(bridge, scope, receive, send)
         elif errors.is_for_machine(path) and (face or not is_a_browser(scope)):
             await self.answer_agent(face, scope, receive, send)
         elif face is not None:
@@ -173,10 +172,8 @@ class Site:
         elif owner := owner_of_browser(scope):
             TURN.set(self.turn_of_person(owner))
             await self.people(scope, receive, send)
-        elif await self.strangers_pace.admit():
-            await self.strangers(scope, receive, self.strangers_pace.noting(send, ANSWERS))
         else:
-            await self.strangers.send(errors.crowded(), send)
+            await self.ask_apart(self.strangers, scope, receive, send)
 
     async def answer_agent(
         self, face: ModuleType | None, scope: Scope, receive: Receive, send: Send
@@ -209,6 +206,20 @@ class Site:
         if scope["path"].startswith(DESCRIPTION) and not is_a_browser(scope):
             return self.description if errors.is_for_machine(scope["path"]) else self.strangers
         return self.health.get(scope["path"])
+
+    async def ask_apart(self, bridge: Bridge, scope: Scope, receive: Receive, send: Send) -> None:
+        """Let threads of their own answer; of strangers only few wait, and these at their pace.
+
+        Else those of one flood hold what is there for all: processors, connections, memory.
+        """
+        if bridge.threads is self.strangers_threads:
+            turn = self.turns_of("stranger", "", STRANGERS)
+            if len(turn.waiting) >= STRANGERS_WAITING or not await turn.pace.admit():
+                await self.agents.send(errors.crowded(), send)
+                return
+            TURN.set((turn,))
+            send = turn.pace.noting(send, ANSWERS)
+        await bridge(scope, receive, send)
 
     def turn_of_person(self, name: str) -> Turn:
         """One person's pages take half of the threads at once, and the others wait apart.

@@ -71,10 +71,14 @@ def limits() -> ConnectionLimits:
     """What the settings allow the clients of this process."""
     from django.conf import settings
 
+    from nexus_site.serving.owners import owner_of
+
     return ConnectionLimits(
         connections=settings.WEB_CONNECTIONS,
         connections_per_address=settings.WEB_CONNECTIONS_PER_ADDRESS,
+        bodies_of_owner=16 * 1024 * 1024,
         is_proxy=Proxies(settings.TRUSTED_PROXIES).is_trusted,
+        owner_of=owner_of,
     )
 
 

@@ -88,18 +88,19 @@ def malformed() -> HttpResponse:
     return HttpResponse("This request is malformed.\n", status=400, content_type="text/plain")
 
 
+def crowded() -> HttpResponse:
+    """Too many requests wait already of clients that have not proved who they are."""
+    text = "Too many requests wait here. Try again in a few seconds.\n"
+    headers = {"Retry-After": "10"}
+    return HttpResponse(text, status=503, content_type="text/plain", headers=headers)
+
+
 def too_large(path: str) -> HttpResponse:
     """A body that is too large for a client that has not proved who it is."""
     if is_for_machine(path):
         return error_response(TOO_LARGE_OF_A_STRANGER)
     text = f"Sign in first; before that a request may have {STRANGER_BODY} bytes at most.\n"
     return HttpResponse(text, status=413, content_type="text/plain")
-
-
-def crowded() -> HttpResponse:
-    """Too many browsers in which no person signed in ask at once."""
-    text = "Too many ask at once. Try again in a few seconds.\n"
-    return HttpResponse(text, status=503, content_type="text/plain", headers={"Retry-After": "5"})
 
 
 def broken(path: str) -> HttpResponse:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
 from typing import TYPE_CHECKING, Any
@@ -20,6 +20,7 @@ from toolbox.faces.turns import CLIENT, Client
 if TYPE_CHECKING:
     from uvicorn._types import ASGI3Application
 
+Headers = Sequence[tuple[bytes, bytes]]
 BODY = {b"content-length", b"transfer-encoding"}  # headers of a request that has one
 FRAMING = 4096  # bytes of a message besides its headers and twice its body
 JOINED = 64 * 1024  # bytes of a body that is copied behind its head
@@ -36,9 +37,12 @@ class ConnectionLimits:
     connections: int = 2000
     connections_per_address: int = 500
     bodies: int = 64 * 1024 * 1024
+    bodies_of_owner: int = 64 * 1024 * 1024
     pipelined: int = 16
     is_proxy: Callable[[str], bool] = lambda _: False
     """Whether many clients share this address."""
+    owner_of: Callable[[Headers], Hashable] = lambda _: ""
+    """Who sends a body with these headers."""
 
 
 @dataclass(slots=True)
@@ -53,6 +57,8 @@ class Connections:
     """Those whose client has not yet sent its body, or not read its answer, the slowest first."""
     total: int = 0
     body_bytes: int = 0
+    bytes_of: Counter[Hashable] = field(default_factory=Counter)
+    """The bytes of bodies by who sends them."""
 
     def admit(self, protocol: BoundedProtocol) -> bool:
         """Count a new connection; when full, one that waits for its client makes room for it."""
@@ -89,14 +95,18 @@ class Connections:
                 del self.by_address[protocol.address]
 
     def hold_body(self, protocol: BoundedProtocol, size: int) -> bool:
-        """Count bytes of a body; False when all bodies together are too large.
+        """Count bytes of a body; False when all bodies together, or its owner's, are too large.
 
-        Bodies that are not whole make room for it, the slowest first.
+        Bodies that are not whole make room for it, the slowest first, of its owner's if need be.
         """
         protocol.held += size
         self.body_bytes += size
-        while self.body_bytes > self.limits.bodies:
-            slowest = next((p for p in self.slow if p is not protocol and p.held), None)
+        self.bytes_of[protocol.owner] += size
+        while (crowded := self.bytes_of[protocol.owner] > self.limits.bodies_of_owner) or (
+            self.body_bytes > self.limits.bodies
+        ):
+            others = (p for p in self.slow if p is not protocol and p.held)
+            slowest = next((p for p in others if not crowded or p.owner == protocol.owner), None)
             if slowest is None:
                 return False
             self.abort(slowest)
@@ -105,6 +115,9 @@ class Connections:
     def release_body(self, protocol: BoundedProtocol) -> None:
         """Forget the bodies of a connection's answered requests."""
         self.body_bytes -= protocol.held
+        self.bytes_of[protocol.owner] -= protocol.held
+        if not self.bytes_of[protocol.owner]:
+            del self.bytes_of[protocol.owner]
         protocol.held = 0
 
 
@@ -172,6 +185,7 @@ class BoundedProtocol(HttpToolsProtocol):
         self.timer: asyncio.TimerHandle | None = None
         self.writing_timer: asyncio.TimerHandle | None = None
         self.held = 0  # bytes of bodies
+        self.owner: Hashable = ""  # of these bodies
         self.header_size = 0
         self.has_all_headers = False
         self.body_size = 0
@@ -245,6 +259,8 @@ class BoundedProtocol(HttpToolsProtocol):
     def on_body(self, body: bytes) -> None:
         """Take a part of the body, within the budget of the process."""
         self.body_size += len(body)
+        if not self.held:
+            self.owner = self.limits.owner_of(self.headers)
         if not self.cycle.response_complete and not self.all.hold_body(self, len(body)):
             self.status = 503
             raise BoundExceeded

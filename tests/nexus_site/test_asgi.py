@@ -19,7 +19,7 @@ from nexus_site.console import known_browsers
 from nexus_site.serving import body_limits, health
 from nexus_site.serving.handlers import ApiHandler, PeopleHandler
 from tests.loops import run as run_loop
-from tests.patience import PATIENCE
+from tests.patience import PATIENCE, wait_until
 from toolbox.faces import pace
 from toolbox.faces.rest import formats
 from toolbox.faces.threads import THREADS, TURN, in_turn
@@ -270,10 +270,10 @@ class TestRouting:
     def test_looks_at_strangers_browsers_at_a_pace(self, threads, monkeypatch, db):
         monkeypatch.setattr(pace, "LONGEST", 0.0)
         site = asgi.Site(threads)
-        login = request("/admin/login/")
+        login, strangers = request("/admin/login/"), site.turns_of("stranger", "", 2)
         assert talk(site, login, BODY)[0]["status"] == 200
-        assert site.strangers_pace.debt_until  # every page counts
-        site.strangers_pace.debt_until = monotonic() + PATIENCE
+        assert strangers.pace.debt_until  # every page counts
+        strangers.pace.debt_until = monotonic() + PATIENCE
         assert talk(site, login, BODY)[0]["status"] == 503
         known = signing.dumps(["ada", "1"], salt=known_browsers.COOKIE)
         hers = request("/admin/login/")
@@ -305,7 +305,7 @@ class TestRouting:
         eight = ThreadPoolExecutor(8)
         assert run_loop(ask_and_leave()) == 2
         assert len(begun) == 3
-        assert (turn.taken, list(turn.waiting)) == (0, [])
+        wait_until(lambda: (turn.taken, list(turn.waiting)) == (0, []))
         eight.shutdown()
 
     @pytest.mark.parametrize("path", ["/healthz", "/api/schema/"])
@@ -323,6 +323,19 @@ class TestRouting:
         settings.WEB_THREADS = threads_of_all
         turn = asgi.Site(threads).turn_of_agent(request("/api/v1/me"))
         assert [each.most for each in turn] == [agent, all_agents]
+
+    @pytest.mark.parametrize("path", ["/admin/login/", "/api/schema/"])
+    def test_lets_few_strangers_wait_at_once(self, threads, monkeypatch, path):
+        """Else a flood of sign-ins holds the connections and the memory that are for all."""
+        monkeypatch.setattr(asgi, "STRANGERS_WAITING", 1)
+        site = asgi.Site(threads)
+        turn = site.turns_of("stranger", "", 2)
+        assert talk(site, request(path), BODY)[0]["status"] == 200
+        wait_until(lambda: not turn.taken)
+        turn.waiting[object()] = None
+        assert talk(site, request(path), BODY)[0]["status"] == 503
+        assert talk(site, request("/healthz"), BODY)[0]["status"] == 200
+        site.strangers_threads.shutdown()
 
     @pytest.mark.parametrize("path", ["/api/schema/", "/api/docs/", "/api/docs/nothing/"])
     def test_reads_the_description_in_the_threads_of_strangers(self, threads, path):

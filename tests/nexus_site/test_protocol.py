@@ -524,3 +524,33 @@ class TestAClientThatLeaves:
             release()
             assert staying.recv(1000).startswith(b"HTTP/1.1 200")
         wait_until(lambda: not TURNS.taken)
+
+
+class TestTheBodiesOfOneOwner:
+    def test_leave_room_for_those_of_others(self):
+        """One agent, or strangers together, filled what there is for all, and others got 503."""
+        limits = replace(
+            LIMITS, connections_per_address=8, bodies_of_owner=50_000,
+            owner_of=lambda headers: dict(headers).get(b"authorization", b""),
+        )  # fmt: skip
+        half = "POST / HTTP/1.1\r\nHost: x\r\nAuthorization: {}\r\nContent-Length: 30000\r\n\r\n"
+        slow = "POST /slow HTTP/1.1\r\nHost: x\r\nAuthorization: {}\r\nContent-Length: {}\r\n\r\n"
+        RELEASED.clear()
+        with serving(limits) as (port, all_), ExitStack() as stack:
+
+            def ask(message, size):
+                asking = stack.enter_context(socket.create_connection(("127.0.0.1", port)))
+                asking.settimeout(PATIENCE)
+                asking.sendall(message.encode() + b"x" * size)
+                return asking
+
+            unfinished = ask(half.format("one"), 20_000)
+            wait_until(lambda: all_.bytes_of[b"one"] == 20_000)
+            first = ask(slow.format("one", 40_000), 40_000)
+            assert unfinished.recv(1000) == b""  # it made room
+            wait_until(lambda: all_.bytes_of[b"one"] == 40_000)
+            assert ask(slow.format("one", 20_000), 20_000).recv(1000).startswith(b"HTTP/1.1 503")
+            assert ask(half.format("two"), 30_000).recv(1000).startswith(b"HTTP/1.1 200")
+            RELEASED.set()
+            assert first.recv(1000).startswith(b"HTTP/1.1 200")
+            wait_until(lambda: not all_.bytes_of and not all_.body_bytes)

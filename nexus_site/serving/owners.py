@@ -1,0 +1,18 @@
+"""Who sends a request, as far as its headers tell before it is read."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+
+from nexus_site.console import known_browsers
+from nexus_site.serving.protocol import Headers
+from toolbox.authentication import owner_of_key
+
+
+def owner_of(headers: Headers) -> Hashable:
+    """The organisation of an agent, or the name of a person; '' for all others together."""
+    key = dict(headers).get(b"authorization", b"").decode("latin-1")
+    if agent := owner_of_key(key):
+        return agent[1]
+    cookies = b"; ".join(value for name, value in headers if name == b"cookie")
+    return known_browsers.owner_of(cookies.decode("latin-1"))
