@@ -208,6 +208,9 @@ class BoundedProtocol(HttpToolsProtocol):
             self.writing_timer.cancel()
         self.all.release(self)
         self._leave()
+        for cycle in (self.answering, self.cycle, *(later for later, _ in self.pipeline)):
+            if cycle is not None:
+                cycle.body = bytearray()  # it and this protocol refer to each other for a while
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:

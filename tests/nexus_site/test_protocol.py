@@ -525,6 +525,19 @@ class TestAClientThatLeaves:
             assert staying.recv(1000).startswith(b"HTTP/1.1 200")
         wait_until(lambda: not TURNS.taken)
 
+    def test_leaves_no_body_for_the_collector_of_cycles(self, server):
+        port, all_ = server
+        LEFT.clear()
+        kept = []
+        with socket.create_connection(("127.0.0.1", port)) as leaving:
+            leaving.sendall(b"POST /slow HTTP/1.1\r\nHost: x\r\nContent-Length: 9999\r\n\r\nhalf")
+            wait_until(lambda: any(each.held == 4 for each in all_.slow))
+            kept += [each for each in all_.slow if each.held == 4]
+            assert bytes(kept[0].cycle.body) in (b"half", b"")
+            kept[0].cycle.body = bytearray(b"half")
+        wait_until(LEFT.is_set)
+        wait_until(lambda: not kept[0].cycle.body)
+
 
 class TestTheBodiesOfOneOwner:
     def test_leave_room_for_those_of_others(self):
