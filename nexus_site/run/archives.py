@@ -19,6 +19,8 @@ AS_IT_IS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOE
 UNFINISHED = ".restored"
 """In a place that is being restored: the folder of what is not there yet."""
 OF_DISKS = frozenset({"lost+found"})
+LAST = ("packed-refs", "objects")
+"""Names in a git repository that are packed after `refs`: branches move from there to the first."""
 DOTS = frozenset({"", ".", ".."})
 LONGEST_NAME = MAX_PATH + 256
 """Bytes of a name in an archive: what agents may write, in a home with a long name.
@@ -65,13 +67,21 @@ def _add(archive: tarfile.TarFile, name: str, path: str, folder: int | None) -> 
         found = os.fstat(here)
         if stat.S_ISDIR(found.st_mode):
             archive.addfile(_entry(name, found, tarfile.DIRTYPE))
-            for each in sorted(os.listdir(here)):  # noqa: PTH208  a descriptor, not a path
+            for each in sorted(os.listdir(here), key=_turn):  # noqa: PTH208  a descriptor, not a path
                 _add(archive, f"{name}/{each}", each, here)
         elif stat.S_ISREG(found.st_mode):
             with open(here, "rb", closefd=False) as file:
                 archive.addfile(archive.gettarinfo(arcname=name, fileobj=file), Whole(file))
     finally:
         os.close(here)
+
+
+def _turn(name: str) -> tuple[int, str]:
+    """When a name's turn is in its folder: of a git repository the branches, then their objects.
+
+    Git writes a branch once its objects are there, so whatever commit it names is packed as well.
+    """
+    return (LAST.index(name) if name in LAST else -1, name)
 
 
 def _add_link(archive: tarfile.TarFile, name: str, path: str, folder: int | None) -> None:

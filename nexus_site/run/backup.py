@@ -83,7 +83,7 @@ def _back_up(folder: Path, *, keys: Path | None, now: datetime) -> Manifest:
         )
     if keys is not None and folder.resolve() in keys.resolve().parents:
         raise CannotCopy(f"{keys} must be outside {folder}: keep keys apart")
-    with _new_folder(folder) as (part, manifest):
+    with _new_folder(folder) as (part, manifest), _packed_keys(keys):
         head = last_seal()
         options = ["--format=custom", "--no-owner", "--no-privileges"]
         _run("pg_dump", [*options, f"--exclude-table-data={SESSIONS}", "--file"], part)
@@ -97,9 +97,26 @@ def _back_up(folder: Path, *, keys: Path | None, now: datetime) -> Manifest:
         manifest.write(json.dumps(asdict(made), indent=2) + "\n")
         manifest.flush()
         os.fsync(manifest.fileno())
-        if keys is not None:
-            pack(keys, _key_places())
     return made
+
+
+@contextmanager
+def _packed_keys(path: Path | None) -> Iterator[None]:
+    """Pack the keys as they are now, and name the file at the end.
+
+    So the seal that they know as the last is in the database that is copied after them.
+    """
+    if path is None:
+        yield
+        return
+    early = path.with_name(f".{path.name}.early")
+    try:
+        pack(early, _key_places())
+        yield
+        early.rename(path)
+        keep_names(path.parent)
+    finally:
+        early.unlink(missing_ok=True)
 
 
 @contextmanager

@@ -95,6 +95,29 @@ class TestWhatAgentsDoMeanwhile:
             assert (whole.read(4), whole.read(10)) == (b"The ", b"plan.\0\0\0\0\0")
 
 
+class TestARepository:
+    """Git writes the objects of a commit first, then the branch that names it."""
+
+    @pytest.mark.parametrize("moment", ["refs", "objects", "packed-refs", "HEAD", "work.git"])
+    def test_has_all_objects_that_its_branches_name(self, tree, packed, moment):
+        repository = tree / "work.git"
+        for folder in ("objects/aa", "objects/pack", "refs/drafts"):
+            (repository / folder).mkdir(parents=True)
+        (repository / "HEAD").write_text("ref: refs/heads/main")
+
+        def commit(name):
+            (repository / f"objects/aa/{name}").write_text("a commit")
+            (repository / "refs/drafts/one").write_text(name)
+            (repository / "packed-refs").write_text(name)
+
+        commit("first")
+        MEANWHILE[moment] = lambda: commit("second")
+        held = packed()
+        objects = {name.rpartition("/")[2].encode() for name in held if "/objects/aa/" in name}
+        named = {held[f"work.git/{each}"] for each in ("refs/drafts/one", "packed-refs")}
+        assert named <= objects
+
+
 def test_an_archive_that_fails_leaves_nothing_behind(tree, tmp_path, monkeypatch):
     """As on a full disk: half of the keys would lie there."""
 

@@ -211,6 +211,27 @@ class TestABackup:
         done = manage(places, empty, "restore", places / "copy", "--keys", places / "keys.tar")
         assert (done.returncode, "1 not yet" in done.stdout) == (0, True), done.stderr
 
+    def test_whose_ledger_went_on_while_it_was_made_is_whole(self, places, empty, monkeypatch):
+        """Its keys knew a later seal than its database: each restore called the copy wrong."""
+        company = load_company("nexus")
+        mail = {"to": "it_manager", "type": "info", "subject": "s", "body": "b"}
+        wait_until_ended()
+        seal_events(now=timezone.now())
+        run = backup._run
+
+        def run_and_go_on(*words):
+            run(*words)
+            company.call("backend_worker", "send_mail", **mail)
+            wait_until_ended()
+            seal_events(now=timezone.now())
+
+        with monkeypatch.context() as patch:
+            patch.setattr(backup, "_run", run_and_go_on)
+            back_up(places / "copy", keys=places / "keys.tar", now=timezone.now())
+        done = manage(places, empty, "restore", places / "copy", "--keys", places / "keys.tar")
+        assert (done.returncode, "Ledger: OK 1 seals" in done.stdout) == (0, True), done.stdout
+        assert manage(places, empty, "ledger", "verify").returncode == 0
+
     def test_older_than_the_last_seal_seen_says_how_far_it_reaches(self, places, empty):
         company = load_company("nexus")
         wait_until_ended()
