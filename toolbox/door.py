@@ -88,7 +88,10 @@ def act(
         try:
             tool = REGISTRY.get(name)
             if tool is not None and tool.acts_outside:
-                return _answer_outside(caller, params, work, now, idempotency_key)
+                repeatable = tool.read_only or tool.idempotent
+                return _answer_outside(
+                    caller, params, work, now, idempotency_key, is_repeatable=repeatable
+                )
             if idempotency_key is None:
                 only_reads = tool is not None and tool.read_only
                 return Answer(200, retry_broken(partial(work, caller), is_repeatable=only_reads))
@@ -139,18 +142,21 @@ def _answer_outside(
     work: Callable[[Caller], Mapping[str, Any]],
     now: datetime,
     key: str | None,
+    *,
+    is_repeatable: bool,
 ) -> Answer:
     """Answer a call whose tool waits for others: no transaction is open meanwhile.
 
     The key is claimed before and the answer kept after, so the work is done at most once: where
-    this process dies in between, a repetition is refused. The work is not tried a second time.
+    this process dies in between, a repetition is refused. Where the connection was lost, only work
+    that changes nothing more when it is repeated is tried a second time.
     """
     with transaction.atomic():
         kept = idempotency.begin(caller, key, params, now=now)
     if kept is not None:
         return Answer(kept.status, kept.body, {REPLAYED: "true"})
     try:
-        answer = Answer(200, work(caller))
+        answer = Answer(200, retry_broken(partial(work, caller), is_repeatable=is_repeatable))
     except Denied as refusal:
         answer = answer_refused_call(caller, refusal, now=now)
         if key is not None and refusal.deny.code in idempotency.NOT_KEPT:

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from copy import copy
 from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 
 from django.db import transaction
 
 from contracts.rules import ContractFacts, can_work_on
 from contracts.store import contract_facts, lock_contract
 from core.actions import Action
-from core.database import hold_lock, needs_transaction
+from core.database import hold_lock, needs_transaction, retry_broken
 from core.decision import Code, refuse
 from ledger.services import record
 from toolbox.caller import Caller
@@ -72,24 +74,38 @@ def commit(*, caller: Caller, message: str, paths: Sequence[str], now: datetime)
     contract = require_commit(caller, paths)
     with held_work_tree(caller):
         repository = repository_of(caller, now)
-        draft = _checked_out(caller, contract, repository, now)
+        check_out_first = partial(_checked_out, caller, contract, repository, now)
+        draft = retry_broken(check_out_first, is_repeatable=True)
         place = place_of(caller, repository.organisation)
         tree, pack = place.stage(draft.base, paths, may_be_empty=bool(draft.merging))
-        before = draft.commit
         new = _store(caller, contract, draft, Staged(tree, pack, message), now)
-        with transaction.atomic():
-            draft.commit = new
-            draft.merging, draft.merged_tree, draft.conflicts = "", "", []
-            _save_draft(caller, contract, draft, now)
-            record(
-                Action.BRANCH_COMMITTED,
-                by=caller,
-                at=now,
-                subject=f"contract:{contract.id}",
-                details={"branch": draft.branch, "commit": new, "parent": before},
-            )
-            drafts_of(repository.organisation).set_ref(f"refs/drafts/{contract.id}", new)
+        move = partial(_move_draft, caller, contract, draft, new, now)
+        retry_broken(move, is_repeatable=True)
     return {"branch": draft.branch, "commit": new}
+
+
+def _move_draft(
+    caller: Caller, contract: ContractFacts, draft: Draft, new: str, now: datetime
+) -> None:
+    """Move a draft to its new commit, with its event; nothing where that was done already.
+
+    Raises Denied.
+    """
+    with transaction.atomic():
+        if Draft.objects.filter(id=draft.id, commit=new).exists():
+            return
+        moved = copy(draft)
+        moved.commit = new
+        moved.merging, moved.merged_tree, moved.conflicts = "", "", []
+        _save_draft(caller, contract, moved, now)
+        record(
+            Action.BRANCH_COMMITTED,
+            by=caller,
+            at=now,
+            subject=f"contract:{contract.id}",
+            details={"branch": draft.branch, "commit": new, "parent": draft.commit},
+        )
+        drafts_of(draft.contract.organisation).set_ref(f"refs/drafts/{contract.id}", new)
 
 
 @needs_transaction

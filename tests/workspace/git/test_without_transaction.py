@@ -6,6 +6,7 @@ from contextlib import contextmanager
 
 import pytest
 from django.db import connection
+from django.db.backends.postgresql.base import DatabaseWrapper
 
 from core.budget import Budget
 from ledger.models import Event
@@ -14,7 +15,7 @@ from tests.contracts import world
 from tests.patience import PATIENCE
 from tests.workspace.git.world import SCOPE, Hands, needs_walls
 from workspace import outside_calls
-from workspace.git import holding
+from workspace.git import branches, holding, pushing
 from workspace.git.models import Draft
 from workspace.git.worktree import AgentWorkTree
 from workspace.tree import organisation_folder
@@ -137,3 +138,69 @@ class TestHolding:
         with lock_file(hands).open() as file:
             fcntl.flock(file, fcntl.LOCK_EX)
             assert hands.branch("frontend_worker", "feat/page").status == 200
+
+
+class TestAConnectionEndedInTheTransaction:
+    """The work of git is done: what is recorded of it is recorded on another connection, once."""
+
+    @pytest.fixture
+    def ends(self, monkeypatch):
+        """End the connection once, after this function of a module; how often it was called."""
+
+        def ends_after(where, name):
+            called, function = [], getattr(where, name)
+
+            def end(*args, **kwargs):
+                function(*args, **kwargs)
+                called.append(name)
+                if len(called) == 1:
+                    with connection.cursor() as cursor:
+                        cursor.execute("SELECT pg_terminate_backend(pg_backend_pid())")
+
+            monkeypatch.setattr(where, name, end)
+            return called
+
+        return ends_after
+
+    def events(self, action):
+        return Event.objects.filter(action=action).count()
+
+    def test_checks_a_branch_out(self, hands, ends):
+        world.close(hands.company, hands.contract, "cancelled", version=2)
+        hands.hire(assigned_branch="feat/next")
+        called = ends(branches, "record")
+        assert hands.branch(name="feat/next").status == 200
+        assert len(called) == 2
+        assert self.events("branch.checked_out") == 2
+
+    def test_commits(self, hands, ends):
+        called = ends(branches, "record")
+        answer = hands.commit(FILE)
+        assert (answer.status, len(called)) == (200, 2)
+        assert Draft.objects.get().commit == answer.result["commit"]
+        assert self.events("branch.committed") == 1
+
+    def test_commits_once_where_the_commit_was_not_heard_of(self, hands, monkeypatch):
+        commit, left = DatabaseWrapper._commit, [1]
+
+        def lose(self):
+            is_recorded = left and Event.objects.filter(action="branch.committed").exists()
+            with self.wrap_database_errors:
+                commit(self)
+                if is_recorded:
+                    left.pop()
+                    with self.connection.cursor() as cursor:
+                        cursor.execute("SELECT pg_terminate_backend(pg_backend_pid())")
+
+        monkeypatch.setattr(DatabaseWrapper, "_commit", lose)
+        answer = hands.commit(FILE)
+        assert (answer.status, left) == (200, [])
+        assert Draft.objects.get().commit == answer.result["commit"]
+        assert self.events("branch.committed") == 1
+
+    def test_pushes(self, hands, ends):
+        assert hands.commit(FILE).status == 200
+        called = ends(pushing, "record")
+        assert (hands.push().status, len(called)) == (200, 2)
+        assert self.events("branch.pushed") == 1
+        assert hands.tip() == Draft.objects.get().commit
