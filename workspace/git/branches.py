@@ -31,22 +31,26 @@ from workspace.git.pushing import (
 )
 from workspace.git.repositories import branch_row, drafts_of
 from workspace.git.running import GitFailed
+from workspace.git.worktree import Changes
 from workspace.results import BranchResult
 from workspace.services import require_branch, require_commit
 
 
-def check_out(*, caller: Caller, name: str, take_in_main: bool, now: datetime) -> BranchResult:
+def check_out(
+    *, caller: Caller, name: str, take_in_main: bool, discard_changes: bool, now: datetime
+) -> BranchResult:
     """Put the branch of the caller's contract into its work tree; it begins at the main branch.
 
     With `take_in_main` what the main branch has since then is merged into the files; the next
-    commit keeps the merge, and files with conflicts carry git's marks until then. Raises Denied
-    BRANCH_DENIED, CONTRACT_REQUIRED; INVALID_TRANSITION where uncommitted changes are in the way;
-    ISOLATION_UNAVAILABLE.
+    commit keeps the merge, and files with conflicts carry git's marks until then. With
+    `discard_changes` files are as they were committed: the only way on where the contract that
+    they were changed for is over. Raises Denied BRANCH_DENIED, CONTRACT_REQUIRED;
+    INVALID_TRANSITION where uncommitted changes are in the way; ISOLATION_UNAVAILABLE.
     """
     contract = require_branch(caller, name)
     with held_work_tree(caller):
         repository = repository_of(caller, now)
-        draft = _checked_out(caller, contract, repository, now)
+        draft = _checked_out(caller, contract, repository, now, discard=discard_changes)
         if take_in_main:
             _take_in_main(caller, contract, repository, draft, now)
     return {"branch": draft.branch, "commit": draft.commit}
@@ -126,7 +130,12 @@ def _save_draft(caller: Caller, contract: ContractFacts, draft: Draft, now: date
 
 
 def _checked_out(
-    caller: Caller, contract: ContractFacts, repository: Repository, now: datetime
+    caller: Caller,
+    contract: ContractFacts,
+    repository: Repository,
+    now: datetime,
+    *,
+    discard: bool = False,
 ) -> Draft:
     """The contract's draft, in the caller's work tree and not behind what was pushed."""
     drafts = Draft.objects.filter(agent_id=caller.agent.id)
@@ -140,13 +149,15 @@ def _checked_out(
         draft = Draft(
             contract_id=contract.id, agent_id=caller.agent.id, branch=contract.assigned_branch
         )
-    if draft.checked_out and draft.commit == begin:
+    if draft.checked_out and draft.commit == begin and not discard:
         return draft
     was = draft.base if draft.checked_out else current.base if current else ""
     if draft.commit != begin:
         draft.commit, draft.merging, draft.merged_tree, draft.conflicts = begin, "", "", []
     switches = current is not None and not draft.checked_out
-    with place.turned(was, draft.base, clean=switches), transaction.atomic():
+    kept = Changes.REFUSE if switches else Changes.KEEP
+    changes = Changes.DISCARD if discard else kept
+    with place.turned(was, draft.base, changes), transaction.atomic():
         drafts.filter(checked_out=True).exclude(id=draft.id).update(checked_out=False)
         draft.checked_out = True
         _save_draft(caller, contract, draft, now)
@@ -208,7 +219,7 @@ def _take_in_main(
     tree, conflicts = drafts.merge(draft.commit, main)
     place = place_of(caller, repository.organisation)
     draft.merging, draft.merged_tree, draft.conflicts = main, tree, conflicts
-    with place.turned(draft.commit, tree, clean=True), transaction.atomic():
+    with place.turned(draft.commit, tree, Changes.REFUSE), transaction.atomic():
         _save_draft(caller, contract, draft, now)
 
 

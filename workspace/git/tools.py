@@ -26,6 +26,9 @@ class GitBranch(Params):
 
     name: Branch = Field(description="the branch that your contract assigns")
     take_in_main: bool = Field(False, description="merge the main branch into your files")
+    discard_changes: bool = Field(
+        False, description="give up changes of files that you have not committed"
+    )
 
 
 def _check_branch(caller: Caller, params: GitBranch, now: datetime) -> BranchResult:
@@ -44,7 +47,11 @@ def _check_branch(caller: Caller, params: GitBranch, now: datetime) -> BranchRes
 def git_branch(caller: Caller, params: GitBranch, now: datetime) -> BranchResult:
     """Make or switch to the branch that your contract assigns."""
     return branches.check_out(
-        caller=caller, name=params.name, take_in_main=params.take_in_main, now=now
+        caller=caller,
+        name=params.name,
+        take_in_main=params.take_in_main,
+        discard_changes=params.discard_changes,
+        now=now,
     )
 
 

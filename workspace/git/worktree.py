@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from enum import StrEnum
 from pathlib import Path
 
 from core.decision import Code, Denied, refuse
@@ -95,6 +96,9 @@ if [ -z "$old" ]; then
         size=$(stat -c %s -- "$path")
         git cat-file blob ":$path" | head -c "$size" | cmp -s - "$path" && rm -f -- "$path" || :
     done
+    if [ "$1" = discard ]; then
+        git diff-files -z --name-only | git checkout-index --force --quiet -z --stdin || not_written
+    fi
     git ls-files -z --deleted >/tmp/missing || fail
     if ! git checkout-index --quiet -z --stdin </tmp/missing; then
         xargs -0 rm -f -- </tmp/missing
@@ -111,13 +115,21 @@ if ! git diff-files --quiet; then
     if git diff-files --quiet && git diff-tree -r --name-only --diff-filter=D "$old" "$new" |
         while read -r gone; do [ ! -e "/work/$gone" ] || exit 1; done
     then exit 0; fi
-    if [ "$1" = clean ]; then
+    if [ "$1" = discard ]; then
+        git read-tree "$old" || fail
+        git diff-files -z --name-only >/tmp/changed || fail
+        git checkout-index --force --quiet -z --stdin </tmp/changed || not_written
+    elif [ "$1" = refuse ]; then
         echo "these files have changes that are not committed:" >>/tmp/said
         cat /tmp/changed >>/tmp/said
         fail
     fi
     git read-tree "$old" || fail
     git update-index -q --refresh >/dev/null || :
+fi
+if [ "$1" = discard ]; then
+    git read-tree --reset -u "$old" "$new" || { go_back || half_written; not_written; }
+    exit 0
 fi
 git read-tree -m -u --dry-run "$old" "$new" || fail
 git read-tree -m -u "$old" "$new" || { go_back || half_written; not_written; }
@@ -139,6 +151,14 @@ printf '%s\\n^%s\\n' "$tree" "$old" | git pack-objects --revs --stdout --thin -q
 )
 
 
+class Changes(StrEnum):
+    """What becomes of files that the agent changed and did not commit, when others come."""
+
+    KEEP = "keep"
+    REFUSE = "refuse"
+    DISCARD = "discard"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AgentWorkTree:
     """An agent's work tree, the user that git runs as, and the object folders that it reads.
@@ -151,24 +171,24 @@ class AgentWorkTree:
     objects: tuple[Path, ...]
     turning: Path | None = None
 
-    def check_out(self, old: str, new: str, *, clean: bool) -> None:
+    def check_out(self, old: str, new: str, changes: Changes) -> None:
         """Turn the work tree from one commit or tree to another; '' for `old` the first time.
 
-        Files that the agent changed are kept; where `clean` is set, or where they would be
-        overwritten, nothing is done. Raises Denied INVALID_TRANSITION with what git said, and
+        Where files that the agent changed are kept, and would be overwritten, nothing is done.
+        Raises Denied INVALID_TRANSITION with what git said, and
         STORAGE_FULL where files could not be written: they are as they were.
         """
         if self.turning and old:
             place(self.turning, f"{old} {new}\n".encode(), replace=True)
-        outcome = self._outcome(CHECK_OUT, old, new, "clean" if clean else "any")
+        outcome = self._outcome(CHECK_OUT, old, new, changes)
         if self.turning and outcome.status in (REFUSED, NOT_WRITTEN):
             self.turning.unlink(missing_ok=True)  # what the agent changed is its own
         _output(outcome)
 
     @contextmanager
-    def turned(self, old: str, new: str, *, clean: bool) -> Iterator[None]:
+    def turned(self, old: str, new: str, changes: Changes) -> Iterator[None]:
         """Check out, and turn back where what is recorded meanwhile is refused."""
-        self.check_out(old, new, clean=clean)
+        self.check_out(old, new, changes)
         try:
             yield
         except Denied:
@@ -258,7 +278,8 @@ def _refused(status: int | None, said: str) -> Exception:
         f"git refused: {said or status}",
         "name files that exist in your work tree"
         if unknown
-        else "commit your changes first (git_commit), then try again",
+        else "commit your changes first (git_commit), or give them up (git_branch with "
+        "discard_changes), then try again",
         rule="git works on the files of the work tree",
         **({"paths": "not in the work tree"} if unknown else {}),
     )

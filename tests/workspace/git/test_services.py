@@ -46,6 +46,52 @@ class TestGitBranch:
         assert hands.call("backend_worker", "git_branch", name=BRANCH, headers=header).status == 200
         assert (hands.tree() / FILE).exists()
 
+    def test_gives_up_changes_where_the_contract_of_them_is_over(self, hands):
+        """They can be committed no more, and no branch could be checked out over them."""
+        first = hands.hire()
+        hands.pushed(FILE, "one = 1\n")
+        hands.write(FILE, "two = 2\n")
+        new = hands.write("src/search/new.py", "new = 1\n")
+        world.close(hands.company, first, "cancelled")
+        hands.hire(assigned_branch="feat/other")
+        for refused in (hands.branch(name="feat/other"), hands.commit()):
+            assert refused.code == "INVALID_TRANSITION"
+            assert "discard_changes" in refused.body["next_action"]
+        assert hands.branch(name="feat/other", discard_changes=True).status == 200
+        assert not (hands.tree() / FILE).exists()  # it is not on the new branch
+        assert new.read_text() == "new = 1\n"  # no branch had it, so nothing takes its place
+        assert (hands.commit().status, hands.push(branch="feat/other").status) == (200, 200)
+        committed = hands.git("ls-tree", "-r", "--name-only", "feat/other")
+        assert ("src/search/new.py" in committed, FILE in committed) == (True, False)
+
+    def test_gives_up_changes_of_its_own_files(self, hands):
+        hands.hire()
+        gone = "src/search/gone.py"
+        hands.write(gone)
+        hands.write(FILE, "one = 1\n")
+        commit = hands.commit().result["commit"]
+        hands.write(FILE, "two = 2\n")
+        (hands.tree() / gone).unlink()
+        kept = hands.branch()
+        assert (kept.status, (hands.tree() / FILE).read_text()) == (200, "two = 2\n")
+        assert hands.branch(discard_changes=True).result == {"branch": BRANCH, "commit": commit}
+        assert (hands.tree() / FILE).read_text() == "one = 1\n"
+        assert (hands.tree() / gone).exists()
+        assert hands.commit().code == "INVALID_TRANSITION"  # nothing changed
+
+    def test_gives_up_what_is_in_the_way_of_its_files(self, hands):
+        """Of the first checkout, and of a later one."""
+        hands.hire()
+        hands.pushed(FILE, "one = 1\n")
+        world.close(hands.company, Branch.objects.get(name=BRANCH).contract_id, "cancelled")
+        next_one = {"assigned_branch": BRANCH, "handle": "frontend_worker"}
+        hands.hire(**next_one)
+        mine = hands.write(FILE, "mine = 1\n", "frontend_worker")
+        assert hands.branch("frontend_worker").status == 200
+        assert mine.read_text() == "mine = 1\n"
+        assert hands.branch("frontend_worker", discard_changes=True).status == 200
+        assert mine.read_text() == "one = 1\n"
+
     def test_of_another_open_contract_is_refused(self, hands):
         hands.hire()
         hands.pushed()
