@@ -31,7 +31,7 @@ from workspace.git.pushing import (
 )
 from workspace.git.repositories import branch_row, drafts_of
 from workspace.git.running import GitFailed
-from workspace.git.worktree import Changes
+from workspace.git.worktree import Uncommitted
 from workspace.results import BranchResult
 from workspace.services import require_branch, require_commit
 
@@ -155,8 +155,8 @@ def _checked_out(
     if draft.commit != begin:
         draft.commit, draft.merging, draft.merged_tree, draft.conflicts = begin, "", "", []
     switches = current is not None and not draft.checked_out
-    kept = Changes.REFUSE if switches else Changes.KEEP
-    changes = Changes.DISCARD if discard else kept
+    kept = Uncommitted.REFUSE if switches else Uncommitted.KEEP
+    changes = Uncommitted.DISCARD if discard else kept
     with place.turned(was, draft.base, changes), transaction.atomic():
         drafts.filter(checked_out=True).exclude(id=draft.id).update(checked_out=False)
         draft.checked_out = True
@@ -219,7 +219,7 @@ def _take_in_main(
     tree, conflicts = drafts.merge(draft.commit, main)
     place = place_of(caller, repository.organisation)
     draft.merging, draft.merged_tree, draft.conflicts = main, tree, conflicts
-    with place.turned(draft.commit, tree, Changes.REFUSE), transaction.atomic():
+    with place.turned(draft.commit, tree, Uncommitted.REFUSE), transaction.atomic():
         _save_draft(caller, contract, draft, now)
 
 

@@ -18,7 +18,7 @@ from orgchart.policy.protected import JUDGED
 from toolbox.caller import Caller
 from workspace.git.places import objects_of
 from workspace.git.repositories import bare_of
-from workspace.git.worktree import AgentWorkTree, Changes
+from workspace.git.worktree import AgentWorkTree, Uncommitted
 from workspace.homes import FOLDER_MODE, make_home
 from workspace.tree import agent_folder
 from workspace.users import AgentUser, user_of
@@ -88,7 +88,9 @@ def _check_out(
     try:
         if user is not None:
             os.chown(new, user.uid, user.gid)
-        AgentWorkTree(folder=new, user=user, objects=objects).check_out("", commit, Changes.KEEP)
+        AgentWorkTree(folder=new, user=user, objects=objects).check_out(
+            "", commit, Uncommitted.KEEP
+        )
         for earlier in folder.parent.iterdir():
             if not earlier.name.startswith("."):
                 shutil.rmtree(earlier, ignore_errors=True)

@@ -151,7 +151,7 @@ printf '%s\\n^%s\\n' "$tree" "$old" | git pack-objects --revs --stdout --thin -q
 )
 
 
-class Changes(StrEnum):
+class Uncommitted(StrEnum):
     """What becomes of files that the agent changed and did not commit, when others come."""
 
     KEEP = "keep"
@@ -171,7 +171,7 @@ class AgentWorkTree:
     objects: tuple[Path, ...]
     turning: Path | None = None
 
-    def check_out(self, old: str, new: str, changes: Changes) -> None:
+    def check_out(self, old: str, new: str, uncommitted: Uncommitted) -> None:
         """Turn the work tree from one commit or tree to another; '' for `old` the first time.
 
         Where files that the agent changed are kept, and would be overwritten, nothing is done.
@@ -180,15 +180,15 @@ class AgentWorkTree:
         """
         if self.turning and old:
             place(self.turning, f"{old} {new}\n".encode(), replace=True)
-        outcome = self._outcome(CHECK_OUT, old, new, changes)
+        outcome = self._outcome(CHECK_OUT, old, new, uncommitted)
         if self.turning and outcome.status in (REFUSED, NOT_WRITTEN):
             self.turning.unlink(missing_ok=True)  # what the agent changed is its own
         _output(outcome)
 
     @contextmanager
-    def turned(self, old: str, new: str, changes: Changes) -> Iterator[None]:
+    def turned(self, old: str, new: str, uncommitted: Uncommitted) -> Iterator[None]:
         """Check out, and turn back where what is recorded meanwhile is refused."""
-        self.check_out(old, new, changes)
+        self.check_out(old, new, uncommitted)
         try:
             yield
         except Denied:
