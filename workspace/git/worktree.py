@@ -97,7 +97,7 @@ if [ -z "$old" ]; then
         git cat-file blob ":$path" | head -c "$size" | cmp -s - "$path" && rm -f -- "$path" || :
     done
     if [ "$1" = discard ]; then
-        git diff-files -z --name-only | git checkout-index --force --quiet -z --stdin || not_written
+        git diff-files -z --name-only | xargs -0 rm -f --
     fi
     git ls-files -z --deleted >/tmp/missing || fail
     if ! git checkout-index --quiet -z --stdin </tmp/missing; then
@@ -118,7 +118,10 @@ if ! git diff-files --quiet; then
     if [ "$1" = discard ]; then
         git read-tree "$old" || fail
         git diff-files -z --name-only >/tmp/changed || fail
-        git checkout-index --force --quiet -z --stdin </tmp/changed || not_written
+        if ! git checkout-index --force --quiet -z --stdin </tmp/changed; then
+            xargs -0 rm -f -- </tmp/changed
+            not_written
+        fi
     elif [ "$1" = refuse ]; then
         echo "these files have changes that are not committed:" >>/tmp/said
         cat /tmp/changed >>/tmp/said
@@ -174,9 +177,9 @@ class AgentWorkTree:
     def check_out(self, old: str, new: str, uncommitted: Uncommitted) -> None:
         """Turn the work tree from one commit or tree to another; '' for `old` the first time.
 
-        Where files that the agent changed are kept, and would be overwritten, nothing is done.
-        Raises Denied INVALID_TRANSITION with what git said, and
-        STORAGE_FULL where files could not be written: they are as they were.
+        Nothing is done where files that the agent changed are in the way, and it did not say that
+        it gives them up. Raises Denied INVALID_TRANSITION with what git said, and STORAGE_FULL
+        where files could not be written: they are as they were, or missing where it gave them up.
         """
         if self.turning and old:
             place(self.turning, f"{old} {new}\n".encode(), replace=True)

@@ -120,6 +120,20 @@ class TestAFirstBranch:
         assert read(hands, SMALL, "frontend_worker") == "mine\n"
 
 
+class TestChangesThatAreGivenUp:
+    def test_leave_no_half_of_a_file_that_cannot_be_written(self, hands, room):
+        hands.hire()
+        hands.pushed(LARGE, TEXT)
+        hands.write(LARGE, "changed\n")
+        room(100_000)
+        refused = hands.branch(discard_changes=True)
+        assert (refused.status, refused.code) == (507, "STORAGE_FULL")
+        assert read(hands, LARGE) is None
+        room()
+        assert hands.branch(discard_changes=True).status == 200
+        assert read(hands, LARGE) == TEXT
+
+
 class TestAnotherBranch:
     def test_that_cannot_be_written_leaves_the_files_as_they_were(self, two, room):
         hands = two.hands
