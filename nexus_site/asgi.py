@@ -21,16 +21,15 @@ from django.db import DatabaseError, connection  # noqa: E402
 from django.http import HttpResponse  # noqa: E402
 from django.urls import get_resolver  # noqa: E402
 
-from nexus_site.console import known_browsers  # noqa: E402
 from nexus_site.live import stream  # noqa: E402
 from nexus_site.run import safety  # noqa: E402
 from nexus_site.serving import errors  # noqa: E402
 from nexus_site.serving.bridge import Bridge, Message, Receive, Scope, Send  # noqa: E402
 from nexus_site.serving.handlers import ApiHandler, PeopleHandler  # noqa: E402
+from nexus_site.serving.owners import agent_of, person_of  # noqa: E402
 from nexus_site.serving.proxies import Proxies  # noqa: E402
 from nexus_site.serving.waitable import WaitableCall, is_waitable  # noqa: E402
 from toolbox import quotas  # noqa: E402
-from toolbox.authentication import owner_of_key  # noqa: E402
 from toolbox.faces import event_stream, mcp  # noqa: E402
 from toolbox.faces.bodies import Disconnected  # noqa: E402
 from toolbox.faces.hosts import status_of_foreign  # noqa: E402
@@ -73,12 +72,6 @@ def is_a_browser(scope: Scope) -> bool:
         and SESSION_COOKIE in headers.get(b"cookie", b"")
         and b"text/html" in headers.get(b"accept", b"")
     )
-
-
-def owner_of_browser(scope: Scope) -> str:
-    """Who signed in in the browser that asks; empty where no person did (Spec: people 54)."""
-    cookies = b"; ".join(value for name, value in scope["headers"] if name == b"cookie")
-    return known_browsers.owner_of(cookies.decode("latin-1"))
 
 
 def refusal_of(scope: Scope) -> HttpResponse | None:
@@ -169,8 +162,8 @@ class Site:
             await self.answer_agent(face, scope, receive, send)
         elif face is not None:
             await self.ask_face(face, scope, receive, send)
-        elif owner := owner_of_browser(scope):
-            TURN.set(self.turn_of_person(owner))
+        elif person := person_of(scope["headers"]):
+            TURN.set(self.turn_of_person(person))
             await self.people(scope, receive, send)
         else:
             await self.ask_apart(self.strangers, scope, receive, send)
@@ -235,8 +228,7 @@ class Site:
         Two at least: one may wait for long. Callers whose keys this process has not seen yet share
         a turn.
         """
-        key = dict(scope["headers"]).get(b"authorization", b"").decode("latin-1")
-        agent_id, organisation_id = owner_of_key(key) or (0, 0)
+        agent_id, organisation_id = agent_of(scope["headers"]) or (0, 0)
         most = settings.WEB_THREADS // 2
         return (
             self.turns_of("agent", agent_id, max(2, most - 1)),

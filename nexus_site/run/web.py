@@ -76,7 +76,7 @@ def limits() -> ConnectionLimits:
     return ConnectionLimits(
         connections=settings.WEB_CONNECTIONS,
         connections_per_address=settings.WEB_CONNECTIONS_PER_ADDRESS,
-        bodies_of_owner=16 * 1024 * 1024,
+        bodies_of_owner=16 * 1024 * 1024,  # a quarter of all (Spec: wire 45)
         is_proxy=Proxies(settings.TRUSTED_PROXIES).is_trusted,
         owner_of=owner_of,
     )

@@ -9,10 +9,18 @@ from nexus_site.serving.protocol import Headers
 from toolbox.authentication import owner_of_key
 
 
-def owner_of(headers: Headers) -> Hashable:
-    """The organisation of an agent, or the name of a person; '' for all others together."""
-    key = dict(headers).get(b"authorization", b"").decode("latin-1")
-    if agent := owner_of_key(key):
-        return agent[1]
+def agent_of(headers: Headers) -> tuple[int, int] | None:
+    """The agent and organisation that this process last saw the key prove."""
+    return owner_of_key(dict(headers).get(b"authorization", b"").decode("latin-1"))
+
+
+def person_of(headers: Headers) -> str:
+    """Who signed in in the browser that asks; empty where no person did (Spec: people 54)."""
     cookies = b"; ".join(value for name, value in headers if name == b"cookie")
     return known_browsers.owner_of(cookies.decode("latin-1"))
+
+
+def owner_of(headers: Headers) -> Hashable:
+    """The organisation of an agent, or the name of a person; '' for all others together."""
+    agent = agent_of(headers)
+    return agent[1] if agent else person_of(headers)

@@ -234,7 +234,7 @@ class TestRouting:
             await asyncio.gather(*flood)
 
         owners = {"asker": asker} | {str(key): who for key, who in enumerate(flooders)}
-        monkeypatch.setattr(asgi, "owner_of_key", owners.get)
+        monkeypatch.setattr("nexus_site.serving.owners.owner_of_key", owners.get)
         eight = ThreadPoolExecutor(8)
         site = asgi.Site(eight, faces={("*", "/mcp"): SimpleNamespace(application=face)})
         handler = SimpleNamespace(
@@ -253,7 +253,7 @@ class TestRouting:
     def test_looks_at_who_is_refused_too_often_at_a_pace(self, threads, monkeypatch, db, path):
         """Strangers with many connections took the processors from good agents."""
         monkeypatch.setattr(pace, "LONGEST", 0.0)
-        monkeypatch.setattr(asgi, "owner_of_key", {"known": (5, 1)}.get)
+        monkeypatch.setattr("nexus_site.serving.owners.owner_of_key", {"known": (5, 1)}.get)
         strangers = Turns(3)
         site = asgi.Site(threads)
         site.turns["agent", 0] = strangers

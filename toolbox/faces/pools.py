@@ -24,7 +24,7 @@ class IdleThread:
 
 
 class LastIdleQueue:
-    """A queue of work that wakes one thread for each piece: the one that waits since last.
+    """A queue of work that wakes one thread for each piece: the one that began to wait last.
 
     `queue.SimpleQueue` wakes the thread that has waited longest, whose memory is in no processor's
     cache any more. That thread wakes another, which finds nothing, and takes the interpreter's lock
