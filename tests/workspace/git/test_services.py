@@ -80,15 +80,22 @@ class TestGitBranch:
         assert hands.commit().code == "INVALID_TRANSITION"  # nothing changed
 
     def test_gives_up_what_is_in_the_way_of_its_files(self, hands):
-        """Of the first checkout, and of a later one."""
-        hands.hire()
+        first = hands.hire()
         hands.pushed(FILE, "one = 1\n")
-        world.close(hands.company, Branch.objects.get(name=BRANCH).contract_id, "cancelled")
-        next_one = {"assigned_branch": BRANCH, "handle": "frontend_worker"}
-        hands.hire(**next_one)
+        world.close(hands.company, first, "cancelled")
+        hands.hire("frontend_worker")
         mine = hands.write(FILE, "mine = 1\n", "frontend_worker")
         assert hands.branch("frontend_worker").status == 200
         assert mine.read_text() == "mine = 1\n"
+        assert hands.branch("frontend_worker", discard_changes=True).status == 200
+        assert mine.read_text() == "one = 1\n"
+
+    def test_gives_up_at_its_first_checkout_what_was_written_before(self, hands):
+        first = hands.hire()
+        hands.pushed(FILE, "one = 1\n")
+        world.close(hands.company, first, "cancelled")
+        hands.hire("frontend_worker")
+        mine = hands.write(FILE, "mine = 1\n", "frontend_worker")
         assert hands.branch("frontend_worker", discard_changes=True).status == 200
         assert mine.read_text() == "one = 1\n"
 
