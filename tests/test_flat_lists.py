@@ -14,6 +14,8 @@ from django.utils import timezone
 
 from core.paging import LOOKED_THROUGH
 from core.params import Page
+from documents.memory.search import RANKED
+from documents.models import Memory
 from tests.company import Company
 from tests.loaded import loaded
 from tests.plans import renew_statistics, rows_touched
@@ -91,6 +93,12 @@ UNREADABLE_MEMORIES = """
 INSERT INTO documents_memory (organisation_id, scope, author_id, person, text, words, created_at)
 SELECT %(organisation)s, 'organisation', w.id, '', 'Kept', to_tsvector('english', 'Kept'), now()
 FROM generate_series(1, %(rows)s) AS n JOIN orgchart_agent w ON w.handle = 'research_worker'
+"""
+OWN_MEMORIES = """
+INSERT INTO documents_memory (organisation_id, scope, agent_id, author_id, person, text, words,
+    created_at)
+SELECT %(organisation)s, 'agent', w.id, w.id, '', 'Parsed', to_tsvector('english', 'Parsed'), now()
+FROM generate_series(1, %(rows)s) AS n JOIN orgchart_agent w ON w.handle = 'qa_worker'
 """
 COMMENTS = """
 INSERT INTO tasks_comment (task_id, author, writer, body, created_at)
@@ -204,6 +212,18 @@ class TestListOfALongTable:
             params["cursor"] = page["next_cursor"]
             pages, entries = pages + 1, entries + page["entries"]
         assert (pages, entries) == (ROWS // LOOKED_THROUGH + 1, 39)
+
+    @pytest.mark.parametrize("query", ["parsed", "parsed or absent", "-absent"])
+    def test_ranks_a_part_where_everything_matches(self, nexus, query):
+        """Each memory's newest entries are among it."""
+        with connection.cursor() as cursor:
+            values = {"organisation": nexus.organisation.id, "rows": ROWS}
+            cursor.execute(OWN_MEMORIES, values)
+        renew_statistics("documents_memory")
+        newest = str(Memory.objects.latest("id").id)
+        touched, page = most_touched(nexus.caller("qa_worker"), "memory_search", {"query": query})
+        assert touched < RANKED + LOOKED_THROUGH + MOST / 10
+        assert newest in [found["memory_id"] for found in page["memories"]]
 
 
 def most_touched(caller, tool, params):

@@ -10,6 +10,7 @@ from pydantic_core import to_json
 
 from core import paging
 from core.ids import row_id
+from core.paging import LOOKED_THROUGH
 from documents.memory.files import take_in_edits
 from documents.memory.owners import owner_of
 from documents.memory.query import parse_query
@@ -18,13 +19,33 @@ from documents.memory.rules import memory_writers
 from documents.models import WORDS_IN_A_MEMORY, MemoryScope
 from toolbox.caller import Caller, address_of
 
-# `OFFSET 0` keeps the index's condition alone: with the others PostgreSQL may read the whole table.
+RANKED = 1000
+"""Matches that a search ranks; where there are more, it ranks the newest, too (Spec: memory 7)."""
+
+NORMAL = r"lower(regexp_replace(normalize(m.text, NFKC), '\s+', ' ', 'g'))"
+READABLE = """m.organisation_id = %(organisation)s
+    AND (m.scope = 'organisation' OR m.agent_id = %(agent)s
+         OR m.group_id IN (SELECT id FROM own_group))
+    AND (m.author_id IS NULL OR m.author_id = ANY(%(writers)s))
+    AND NOT EXISTS (SELECT FROM documents_memory newer WHERE newer.replaces_id = m.id)"""
+MATCHES = f"""m.words @@ query.asked
+    AND NOT EXISTS (
+        SELECT FROM unnest(query.contains) AS wanted
+        WHERE strpos({NORMAL}, lower(wanted)) = 0)
+    AND NOT EXISTS (
+        SELECT FROM unnest(query.excludes) AS unwanted
+        WHERE strpos({NORMAL}, lower(unwanted)) > 0)"""
+
+# A materialized part is planned for itself and read only as far as the `LIMIT` outside it needs: it
+# keeps the index's condition alone, and PostgreSQL does not read the whole table to find the first.
 SEARCH = rf"""
 WITH query AS (
-    SELECT websearch_to_tsquery('english', one.spaced) && one.lexemes::tsquery AS asked,
-           one.contains, one.excludes
-    FROM jsonb_to_recordset(%(alternatives)s::jsonb)
-         AS one(spaced text, lexemes text, contains text[], excludes text[])
+    SELECT number, websearch_to_tsquery('english', spaced) && lexemes::tsquery AS asked, contains,
+           excludes
+    FROM ROWS FROM (
+        jsonb_to_recordset(%(alternatives)s::jsonb)
+        AS (spaced text, lexemes text, contains text[], excludes text[])
+    ) WITH ORDINALITY AS one(spaced, lexemes, contains, excludes, number)
 ), own_group AS (
     SELECT id FROM orgchart_group WHERE organisation_id = %(organisation)s AND slug = %(group)s
 ), memories AS (
@@ -32,32 +53,45 @@ WITH query AS (
     FROM (SELECT 'organisation' AS kind, %(organisation)s::bigint AS id
           UNION ALL SELECT 'agent', %(agent)s::bigint
           UNION ALL SELECT 'group', id FROM own_group) AS each
-), found AS (
-    SELECT m.id, m.scope, m.author_id, m.person, m.text, m.created_at,
-           sum(ts_rank(m.words, query.asked)::float8) AS rank
+), first AS MATERIALIZED (
+    SELECT query.number, m.id, ts_rank(m.words, query.asked)::float8 AS rank
     FROM query CROSS JOIN memories CROSS JOIN LATERAL (
-        SELECT * FROM documents_memory
-        WHERE ({WORDS_IN_A_MEMORY}) @@ (query.asked && memories.searched) OFFSET 0
+        WITH matching AS MATERIALIZED (
+            SELECT * FROM documents_memory
+            WHERE ({WORDS_IN_A_MEMORY}) @@ (query.asked && memories.searched)
+        )
+        SELECT id, words FROM matching AS m WHERE {READABLE} AND {MATCHES}
+        LIMIT %(ranked)s
     ) AS m
-    WHERE numnode(query.asked) > 0 AND m.words @@ query.asked
-      AND NOT EXISTS (
-          SELECT FROM unnest(query.contains) AS wanted
-          WHERE strpos(lower(regexp_replace(normalize(m.text, NFKC), '\s+', ' ', 'g')),
-                       lower(wanted)) = 0)
-      AND NOT EXISTS (
-          SELECT FROM unnest(query.excludes) AS unwanted
-          WHERE strpos(lower(regexp_replace(normalize(m.text, NFKC), '\s+', ' ', 'g')),
-                       lower(unwanted)) > 0)
-      AND m.organisation_id = %(organisation)s
-      AND (m.author_id IS NULL OR m.author_id = ANY(%(writers)s))
-      AND NOT EXISTS (SELECT FROM documents_memory newer WHERE newer.replaces_id = m.id)
-      AND (m.scope = 'organisation' OR m.agent_id = %(agent)s
-           OR m.group_id IN (SELECT id FROM own_group))
-    GROUP BY m.id, m.scope, m.author_id, m.person, m.text, m.created_at
+    WHERE numnode(query.asked) > 0
+), newest AS MATERIALIZED (
+    (SELECT * FROM documents_memory
+     WHERE scope = 'organisation' AND organisation_id = %(organisation)s
+     ORDER BY id DESC LIMIT {LOOKED_THROUGH})
+    UNION ALL
+    (SELECT * FROM documents_memory WHERE scope = 'agent' AND agent_id = %(agent)s
+     ORDER BY id DESC LIMIT {LOOKED_THROUGH})
+    UNION ALL
+    (SELECT * FROM documents_memory
+     WHERE scope = 'group' AND group_id = (SELECT id FROM own_group)
+     ORDER BY id DESC LIMIT {LOOKED_THROUGH})
+), found AS (
+    SELECT id, sum(rank) AS rank FROM (
+        SELECT * FROM first
+        UNION
+        SELECT query.number, m.id, ts_rank(m.words, query.asked)::float8
+        FROM query JOIN newest AS m ON {READABLE} AND {MATCHES}
+        WHERE query.number IN (
+            SELECT number FROM first GROUP BY number HAVING count(*) = %(ranked)s)
+    ) AS each
+    GROUP BY id
 )
-SELECT id, scope, author_id, person, text, created_at, rank FROM found
-WHERE %(rank)s::float8 IS NULL OR (rank, id) < (%(rank)s::float8, %(id)s::bigint)
-ORDER BY rank DESC, id DESC LIMIT %(limit)s + 1
+SELECT id, m.scope, m.author_id, m.person, m.text, m.created_at, page.rank FROM (
+    SELECT id, rank FROM found
+    WHERE %(rank)s::float8 IS NULL OR (rank, id) < (%(rank)s::float8, %(id)s::bigint)
+    ORDER BY rank DESC, id DESC LIMIT %(limit)s + 1
+) AS page JOIN documents_memory m USING (id)
+ORDER BY page.rank DESC, id DESC
 """
 
 
@@ -67,8 +101,10 @@ def search_memory(*, caller: Caller, query: str, cursor: str | None, limit: int)
     for scope in MemoryScope:
         if scope != MemoryScope.GROUP or caller.agent.group:
             take_in_edits(owner_of(scope, caller.agent, caller.policy))
+    alternatives = parse_query(query)
     values: dict[str, Any] = {
-        "alternatives": to_json(parse_query(query)).decode(),
+        "alternatives": to_json(alternatives).decode(),
+        "ranked": math.ceil(RANKED / max(len(alternatives), 1)),
         "organisation": caller.organisation_id,
         "group": caller.agent.group,
         "agent": caller.agent.id,
