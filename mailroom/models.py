@@ -170,7 +170,6 @@ class MailRejection(models.Model):
             models.Index(fields=["organisation", "-id"], name="rejection_organisation"),
             models.Index(fields=["from_agent", "-id"], name="rejection_from"),
             models.Index(fields=["code", "-id"], name="rejection_code"),
-            models.Index(fields=["-attempted_at", "-id"], name="rejection_time"),
         ]
 
     def __str__(self) -> str:

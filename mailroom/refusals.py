@@ -70,7 +70,8 @@ def insert_rejection(
     }
     values |= ledger_sql.params(event)
     execute_with_free_id(REJECT, lambda mail_id: values | {"m_id": mail_id}, now)
-    wake(reader.id if reader else None)
+    if reader is not None and reader.id != caller.agent.id:  # the door wakes the caller
+        wake(reader.id)
 
 
 def _reader(code: Code, caller: Caller) -> Agent | None:

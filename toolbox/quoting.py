@@ -39,7 +39,9 @@ def quoted(value: Any) -> str:
 
 def one_line(text: str) -> str:
     """A name or title without line breaks and other white space than single spaces."""
-    return " ".join("".join(c if _is_plain(c) else " " for c in text).split())
+    if not (text.isascii() and text.isprintable()):
+        text = "".join(c if _is_plain(c) else " " for c in text)
+    return " ".join(text.split())
 
 
 def as_lines(text: str) -> str:

@@ -98,8 +98,12 @@ _starting = threading.Lock()
 def wake(*agent_ids: int | None) -> None:
     """Wake the waiters of these agents after the current transaction commits."""
     ids = [agent_id for agent_id in agent_ids if agent_id is not None]
-    if ids:
+    if not ids:
+        return
+    if connection.in_atomic_block:
         transaction.on_commit(lambda: _send(ids))
+    else:
+        _send(ids)  # Django would look whether there is a connection first
 
 
 def _send(agent_ids: list[int]) -> None:

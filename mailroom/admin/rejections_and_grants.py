@@ -55,7 +55,7 @@ class MailRejectionAdmin(BrowseAdmin):
         "organisation",
     )
     list_filter = ("organisation", "attempted_at")
-    dated_by = ""  # an index is of the time
+    dated_by = "attempted_at"
     list_select_related = ("organisation",)
     ordering = ("-id",)
     search_fields = ("from_agent",)
@@ -71,11 +71,6 @@ class MailRejectionAdmin(BrowseAdmin):
         "why",
     )
     in_other_words = ("code", "reason")
-
-    def get_ordering(self, request: HttpRequest) -> tuple[str, ...]:
-        """By time where a time is asked for: a range of an index, whatever the table holds."""
-        by_time = any(name.startswith("attempted_at_") for name in request.GET)
-        return ("-attempted_at", "-id") if by_time else self.ordering
 
     @column(_("to see why"))
     def why(self, row: MailRejection) -> SafeString:

@@ -31,7 +31,7 @@ def blocked(nexus):
             mail_type="info",
             code="CONTACT_DENIED",
             reason="no contact",
-            attempted_at=NOW - timedelta(days=DAYS - day, seconds=number),
+            attempted_at=NOW - timedelta(days=DAYS - day, seconds=A_DAY - number),
         )
         for day in range(DAYS)
         for number in range(A_DAY)

@@ -20,6 +20,8 @@ from django.db.backends.postgresql.psycopg_any import BaseTzLoader
 from django.db.migrations.recorder import MigrationRecorder
 from psycopg.pq import Format
 
+from core.database import fetch_row
+from nexus_site.run.database import base as database
 from nexus_site.run.database.base import SET_UP, TIME, Cursor, NewestFirst
 from tests.patience import PATIENCE
 
@@ -118,7 +120,7 @@ def test_a_connection_that_was_lent_before_begins_as_django_begins_one(transacti
             vars(wrapper).update(SPOILT)
             wrapper.connect()
         assert wrapper.close_at <= monotonic()
-        begun.append({**vars(wrapper), "close_at": 0.0, "connection": None})
+        begun.append({**vars(wrapper), "close_at": 0.0, "_looked_at": 0.0, "connection": None})
     assert begun[0] == begun[1] == begun[2]
     assert not begun[0]["needs_rollback"]
 
@@ -187,3 +189,14 @@ class TestTimes:
         found = list(times)
         assert found
         assert [*times.iterator(chunk_size=3)] == found
+
+
+@pytest.mark.parametrize(("seconds", "count"), [(1000.0, 0), (-1.0, 3)])
+def test_a_connection_is_looked_at_once_in_a_while(transactional_db, monkeypatch, seconds, count):
+    connections["default"].ensure_connection()
+    looks = []
+    monkeypatch.setattr(database, "is_ended", looks.append)
+    monkeypatch.setattr(database, "LOOKED_AT", seconds)
+    for _ in range(3):
+        fetch_row("SELECT 1")
+    assert len(looks) == count

@@ -1,6 +1,7 @@
 """PostgreSQL as NEXUS uses it: the embedded server is claimed, and no connection is dead."""
 
 import select
+import time
 from datetime import UTC
 from functools import cache
 from typing import Any
@@ -19,6 +20,9 @@ from nexus_site.run.postgres import Cluster
 
 GIVEN_BACK_AT_ONCE = 0.0
 """By `time.monotonic`: the end of a request gives its connection back."""
+LOOKED_AT = 0.1
+"""Seconds for which a connection that was looked at is taken as it is: to look costs a system call,
+which a short call would make for each of its statements."""
 TIME = psycopg.adapters.types["timestamptz"].oid
 SET_UP = "nexus_set_up"
 """The attribute of psycopg's connection that Django has made ready."""
@@ -66,6 +70,7 @@ class DatabaseWrapper(base.DatabaseWrapper):
 
     isolation_level = psycopg.IsolationLevel.READ_COMMITTED
     _lent: psycopg.Connection | None = None
+    _looked_at = 0.0
 
     def get_connection_params(self) -> dict[str, Any]:
         """Where to connect to; asked before every new connection, and once for a pool."""
@@ -119,6 +124,7 @@ class DatabaseWrapper(base.DatabaseWrapper):
         self.health_check_done = True
         self.close_at = GIVEN_BACK_AT_ONCE
         self.set_autocommit(True)
+        self._looked_at = time.monotonic()
 
     def ensure_connection(self) -> None:
         """Connect as Django does, also where the server ended the connection of a waiting thread.
@@ -126,8 +132,11 @@ class DatabaseWrapper(base.DatabaseWrapper):
         Work that no transaction is open for, as git's in the sandbox, may take minutes: what is
         recorded after it goes to another connection. Spec: wire 41.
         """
-        if self.connection and not self.in_atomic_block and is_ended(self.connection):
-            self.close()
+        now = time.monotonic()
+        if self.connection and not self.in_atomic_block and now > self._looked_at + LOOKED_AT:
+            self._looked_at = now
+            if is_ended(self.connection):
+                self.close()
         super().ensure_connection()
 
     def _connect_first(self, pool: NewestFirst, lent: psycopg.Connection) -> None:
