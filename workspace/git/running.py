@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import resource
 import signal
@@ -13,7 +14,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from core.decision import Code, refuse
+from core.decision import Code, Denied, deny, refuse
 from core.terminal import printable_lines
 
 SECONDS = 120
@@ -38,6 +39,16 @@ ENVIRONMENT = {
     "GIT_LITERAL_PATHSPECS": "1",
     "GIT_PROTOCOL_FROM_USER": "0",
 }
+
+NO_PROGRAMS = frozenset({errno.EAGAIN, errno.EMFILE, errno.ENFILE})
+"""Errors of a machine that can start no more programs, or open no more files."""
+MACHINE_IS_FULL = deny(
+    Code.DRIVER_UNAVAILABLE,
+    "this machine can start no more programs for git now",
+    "repeat the call in a minute; if this stays, tell the people who run this installation",
+    rule="git has limited time and memory (spec: hands 34)",
+    driver="git",
+)
 
 
 class GitFailed(Exception):
@@ -107,6 +118,10 @@ def started(
             rule="git is installed",
             driver="git",
         ) from None
+    except OSError as problem:
+        if problem.errno in NO_PROGRAMS:
+            raise Denied(MACHINE_IS_FULL) from problem
+        raise
     with process:
         try:
             if sys.platform == "linux":

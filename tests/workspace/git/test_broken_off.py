@@ -84,9 +84,52 @@ def full_disk_of_git(patched):
     patched.setattr(bare_repository, "run_git", failing)
 
 
+def full_machine_of_git(patched, said):
+    """Let git fail to start the program that takes a push, or its hook."""
+    run_git = bare_repository.run_git
+
+    def failing(words, *given, **options):
+        if "push" in words:
+            return subprocess.CompletedProcess(words, 128, b"", said)
+        return run_git(words, *given, **options)
+
+    patched.setattr(bare_repository, "run_git", failing)
+
+
+def no_program(*given, **options):
+    raise BlockingIOError(errno.EAGAIN, os.strerror(errno.EAGAIN))
+
+
 def read(hands, path, handle="backend_worker"):
     file = hands.tree(handle) / path
     return file.read_text() if file.exists() else None
+
+
+class TestAMachineThatStartsNoMorePrograms:
+    """Neither git itself, nor what git would start: the agent did nothing wrong."""
+
+    @pytest.mark.parametrize(
+        "said",
+        [
+            b"",
+            b"error: cannot create async thread: Resource temporarily unavailable",
+            b"remote: hooks/pre-receive: 1: Cannot fork",
+        ],
+    )
+    def test_is_said_and_the_same_call_is_done_later(self, hands, monkeypatch, said):
+        hands.hire()
+        hands.write(SMALL, "mine\n")
+        assert hands.commit(SMALL).status == 200
+        key = {"Idempotency-Key": "one"}
+        with monkeypatch.context() as patched:
+            if said:
+                full_machine_of_git(patched, said)
+            else:
+                patched.setattr(running.subprocess, "Popen", no_program)
+            refused = hands.call("backend_worker", "git_push", branch=BRANCH, headers=key)
+            assert (refused.status, refused.code) == (503, "DRIVER_UNAVAILABLE")
+            assert "no more programs" in refused.body["message"]
+        assert hands.call("backend_worker", "git_push", branch=BRANCH, headers=key).status == 200
 
 
 class TestAFirstBranch:
