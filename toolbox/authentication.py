@@ -154,6 +154,7 @@ def authenticate(*, authorization: str, session_id: str | None, request_id: str)
         frame_id=frame_id,
         frame_tools=None if frame_tools is None else frozenset(frame_tools),
         pause=None if pause[0] is None else PauseFacts(*pause),
+        key=digest,
         clock=Clock(said),
     )
 

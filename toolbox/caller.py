@@ -58,7 +58,8 @@ class Caller:
     `frame_id` is the frame that the agent works in with all its sessions, `frame_tools` what it
     restricts them to, `pause` what stops it. `clock` is the database's: no call uses the time of
     the machine that serves it. `tool`, `args_digest` and `request_id` are those of the call, for
-    the ledger; `allowed_by` lists the rules that have allowed it so far.
+    the ledger; `allowed_by` lists the rules that have allowed it so far. `key` is the digest of the
+    key that proved it, empty where a person lets the agent act.
     """
 
     agent: Agent
@@ -72,6 +73,7 @@ class Caller:
     frame_id: int | None = None
     face: Face = Face.REST
     pause: PauseFacts | None = None
+    key: bytes = field(default=b"", compare=False, repr=False)
     clock: Clock = field(default_factory=Clock, compare=False, repr=False)
     allowed_by: list[str] = field(default_factory=list, compare=False, repr=False)
 

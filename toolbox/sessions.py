@@ -14,11 +14,12 @@ from core.actions import Action
 from core.decision import Code, Denied, refuse
 from core.hooks import Hook
 from ledger.services import record
+from orgchart.models import ApiKey
 from orgchart.pauses.services import pause_of
 from orgchart.policy.compiled import Policy
 from orgchart.policy.vocabulary import ToolMode
 from orgchart.policy_cache import current_policy
-from toolbox.authentication import StoredMode, effective_mode
+from toolbox.authentication import RENEW, StoredMode, effective_mode
 from toolbox.caller import Caller, CallerSession
 from toolbox.frames.stack import present_frame
 from toolbox.models import Session
@@ -101,15 +102,19 @@ def read_session(*, caller: Caller, session_id: str) -> SessionDetails:
     return {**summarise_session(effective_session(row, caller.policy)), "opened_at": row.opened_at}
 
 
-def caller_now(caller: Caller) -> Caller | None:
-    """The caller as its next call would find it; None once its agent is deactivated.
+def caller_now(caller: Caller) -> Caller:
+    """The caller as its next call would find it, for calls that last (Spec: wire 3).
 
-    For calls that last, and whose rights may end before they do.
+    Raises Denied AGENT_INACTIVE, UNAUTHENTICATED once the key of the call was revoked.
     """
     policy = current_policy(caller.organisation_id)
     agent = policy.by_id.get(caller.agent.id)
     if agent is None or not agent.active:
-        return None
+        raise refuse(
+            Code.AGENT_INACTIVE, f"{caller.handle} is deactivated", "nothing is left to do"
+        )
+    if caller.key and not ApiKey.objects.filter(digest=caller.key, revoked_at=None).exists():
+        raise refuse(Code.UNAUTHENTICATED, "the key of this call was revoked", RENEW)
     row = Session.objects.get(id=caller.session.id)
     frame_id, frame_tools = present_frame(agent.id)
     return replace(

@@ -36,15 +36,11 @@ def unavailable(caller: Caller, driver: str) -> NoReturn:
 def require_still_allowed(caller: Caller, tool: str) -> Caller:
     """The caller as its next call would find it, after work that lasted (Spec: hands 30).
 
-    A pause begins with the next call (Spec: modes 27). Raises Denied AGENT_INACTIVE, and as the
+    A pause begins with the next call (Spec: modes 27). Raises Denied as `caller_now`, and as the
     gate where the tool was taken away or its mode closed.
     """
     lock_agent(caller)
     present = caller_now(caller)
-    if present is None:
-        raise refuse(
-            Code.AGENT_INACTIVE, f"{caller.handle} is deactivated", "nothing is left to do"
-        )
     admit(replace(present, pause=None), tool)
     return present
 

@@ -18,7 +18,7 @@ from ledger.models import Event
 from orgchart.models import Agent, Organisation
 from tests.documents.world import NOW
 from tests.patience import PATIENCE, wait_until
-from tests.workspace.calls import call, coding
+from tests.workspace.calls import call
 from toolbox.explaining import explain
 from workspace.models import Run
 from workspace.runs import queue, services
@@ -136,7 +136,7 @@ class TestRunTest:
         result = call(backend, "run_test", paths=["tests/"])["result"]
         ending.join()
         assert result["exit_code"] == 137
-        assert Run.objects.get().stopped_for == "its agent is deactivated"
+        assert Run.objects.get().stopped_for == "backend_worker is deactivated"
         assert time.monotonic() - begun < 2 * PATIENCE
 
     def test_is_explained_without_being_done(self, backend, write):
@@ -153,8 +153,8 @@ class TestRunLinter:
         answer = call(backend, "run_linter", paths=["src/feature/a.py"])
         assert answer["error_code"] == "TOOL_NOT_BOUND"
 
-    def test_by_qa_reads_and_reports(self, nexus):
-        qa = coding(nexus, "qa_worker")
+    def test_by_qa_reads_and_reports(self, hired):
+        qa = hired("qa_worker", workspace_scope=["src/feature/"])
         assert call(qa, "write_file", path="tests/test_a.py", content="import os\n")["ok"]
         result = call(qa, "run_linter", paths=["tests/"])["result"]
         assert result["exit_code"] == 1
@@ -191,13 +191,13 @@ class TestQueue:
         Run.objects.filter(id=first.id).update(ended_at=NOW, output_sha256="a" * 64)
         assert self.started(backend).started_at is not None
 
-    def test_gives_an_organisation_so_many_at_once(self, nexus, settings, monkeypatch):
+    def test_gives_an_organisation_so_many_at_once(self, hired, settings, monkeypatch):
         monkeypatch.setattr(queue, "PATIENCE", 0.6)
         settings.WORKSPACE_RUNS = 2
         for handle in ("backend_worker", "frontend_worker"):
-            self.started(coding(nexus, handle))
+            self.started(hired(handle))
         with pytest.raises(Denied, match="queue"):
-            self.started(coding(nexus, "qa_worker"))
+            self.started(hired("qa_worker"))
 
     def test_forgets_a_run_that_was_interrupted(self, backend, monkeypatch):
         monkeypatch.setattr(queue, "PATIENCE", 0.6)

@@ -33,7 +33,7 @@ from workspace.git.repositories import branch_row, drafts_of
 from workspace.git.running import GitFailed
 from workspace.git.worktree import Uncommitted
 from workspace.results import BranchResult
-from workspace.services import require_branch, require_commit
+from workspace.services import require_branch, require_commit, require_still_allowed
 
 
 def check_out(
@@ -120,6 +120,7 @@ def _save_draft(caller: Caller, contract: ContractFacts, draft: Draft, now: date
     """
     _, facts = lock_contract(contract.id, caller)
     caller.require(can_work_on(facts, caller.agent))
+    require_still_allowed(caller, caller.tool)
     seen, draft.updated_at = draft.updated_at, now
     if draft._state.adding:  # noqa: SLF001  Django's public name
         draft.save(force_insert=True)

@@ -23,7 +23,7 @@ from workspace.git.repositories import bare_of, branch_row, drafts_of, ensure_re
 from workspace.git.running import GitFailed
 from workspace.results import BranchResult
 from workspace.rules import can_use_branch
-from workspace.services import require_branch
+from workspace.services import require_branch, require_still_allowed
 
 
 def push(*, caller: Caller, name: str, now: datetime) -> BranchResult:
@@ -43,6 +43,7 @@ def push(*, caller: Caller, name: str, now: datetime) -> BranchResult:
             _push(repository, name, old, draft.commit)
             with transaction.atomic():
                 issuer, now_at = _require_pushable(caller, contract, repository, name)
+                require_still_allowed(caller, caller.tool)
                 if now_at != old:
                     raise moved_meanwhile()
                 _save_branch(repository, name, draft.commit, contract.id)

@@ -17,6 +17,7 @@ from ledger.services import record
 from toolbox.caller import Caller
 from workspace.models import Run
 from workspace.runs.rules import stopped
+from workspace.runs.watching import RunRight
 
 PATIENCE = 20.0
 """Seconds that a run waits for its turn, within the call that asked for it."""
@@ -31,8 +32,9 @@ def take_turn(
     """Wait for the caller's turn, and start its run of `seconds`, with its event (Spec: hands 26).
 
     Raises Denied RATE_LIMITED where the turn does not come in time, INVALID_TRANSITION where a
-    person stopped it before.
+    person stopped it before, or the right to it ended meanwhile.
     """
+    right = RunRight(caller)
     row = Run.objects.create(
         organisation_id=caller.organisation_id,
         agent_id=caller.agent.id,
@@ -42,12 +44,13 @@ def take_turn(
         asked_at=now,
         ends_by=caller.clock.now() + timedelta(seconds=PATIENCE) + GRACE,
     )
+    waiting = Run.objects.filter(id=row.id, ended_at=None)
     until = time.monotonic() + PATIENCE
     while not _start(row, caller, seconds):
         by = Run.objects.filter(id=row.id).values_list("stopped_for", flat=True).first()
         if by:
             raise Denied(stopped(row.id, by, caller.agent.superior))
-        if time.monotonic() > until and Run.objects.filter(id=row.id, ended_at=None).delete()[0]:
+        if time.monotonic() > until and waiting.delete()[0]:
             raise refuse(
                 Code.RATE_LIMITED,
                 "the runs before this one in the organisation's queue are still under way",
@@ -56,6 +59,9 @@ def take_turn(
                 retry_after=60,
             )
         time.sleep(LOOK_EVERY)
+        ended = right.why_ended()
+        if ended and waiting.delete()[0]:
+            raise Denied(stopped(row.id, ended, caller.agent.superior))
     return row
 
 

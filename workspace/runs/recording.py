@@ -121,7 +121,7 @@ def recorded_run(
 
     `paths` name what is run, for people; `seconds` is the time it has. The run ends here at the
     latest, whatever happens. Spec: hands 26, hands 28, hands 29. Raises Denied RATE_LIMITED,
-    INVALID_TRANSITION where a person stopped it before its turn.
+    INVALID_TRANSITION where a person stopped it, or its agent's right ended, before its turn.
     """
     with slot(caller, "runs"):
         row = queue.take_turn(caller=caller, paths=paths, commit=commit, seconds=seconds, now=now)

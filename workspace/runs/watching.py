@@ -27,6 +27,26 @@ LOOK_EVERY = 1.0
 """Seconds between two looks at the database."""
 
 
+class RunRight:
+    """The right of a call to its run, as it is at the call (Spec: hands 16)."""
+
+    def __init__(self, caller: Caller) -> None:
+        self._caller = caller
+        self._scopes = set(active_scopes(caller))
+
+    def why_ended(self) -> str:
+        """Why the right has ended since then, or ''."""
+        try:
+            caller = caller_now(self._caller)
+        except Denied as refusal:
+            return refusal.deny.message
+        if caller.pause is not None:
+            return "its agent is paused"
+        if not self._scopes <= set(active_scopes(caller)):
+            return "its contract opens no folders any more"
+        return _why_refused(self._caller, caller)
+
+
 class RunWatcher:
     """Called with each piece of a run's output; False ends the run, and `reason` says why."""
 
@@ -34,7 +54,7 @@ class RunWatcher:
         self.reason, self.text = "", ""
         self.output = bytearray()
         self._row, self._caller = row, caller
-        self._scopes = set(active_scopes(caller))
+        self._right = RunRight(caller)
         self._decoder = getincrementaldecoder("utf-8")("replace")
         self._kept = self._sent = 0
         self._next = time.monotonic() + LOOK_EVERY
@@ -102,14 +122,7 @@ class RunWatcher:
         asked = Run.objects.filter(id=self._row.id).values_list("stopped_for", flat=True).first()
         if asked is None or asked:
             return asked or "its row is gone"
-        caller = caller_now(self._caller)
-        if caller is None:
-            return "its agent is deactivated"
-        if caller.pause is not None:
-            return "its agent is paused"
-        if not self._scopes <= set(active_scopes(caller)):
-            return "its contract opens no folders any more"
-        return _why_refused(self._caller, caller) or _why_full()
+        return self._right.why_ended() or _why_full()
 
 
 def _why_full() -> str:

@@ -73,14 +73,10 @@ def prepare_skill(
 def require_still_usable(*, caller: Caller, name: str, digest: str, person: bool) -> None:
     """Check again what may have changed while commands ran (Spec: skills 19).
 
-    Raises Denied: AGENT_INACTIVE, AGENT_PAUSED, VERSION_MISMATCH for another file, and what
+    Raises Denied: as `caller_now`, AGENT_PAUSED, VERSION_MISMATCH for another file, and what
     `can_use_skill` refuses.
     """
     at_present = caller_now(caller)
-    if at_present is None:
-        raise refuse(
-            Code.AGENT_INACTIVE, f"{caller.handle} is deactivated", "nothing is left to do"
-        )
     if at_present.pause is not None:
         raise Denied(at_present.pause.refusal)
     found = found_of(name, folders.read(name))

@@ -3,13 +3,19 @@
 import hashlib
 import json
 import time
+from contextlib import contextmanager
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
+from django.db.models import F
 from django.utils import timezone
 
 from governance.models import Intervention
 from ledger.models import Event
+from orgchart.keys import digest_of, issue_key
+from orgchart.models import Agent, ApiKey, Organisation
+from orgchart.pauses.services import pause_agent
 from tests.patience import PATIENCE, wait_until
 from tests.workspace.builds.world import DIGEST, approve, built_in, call, code
 from tests.workspace.watching import board_member, meanwhile, printed
@@ -36,6 +42,41 @@ def folder(devops):
     made.mkdir(parents=True)
     (made / "Dockerfile").write_text("FROM scratch\n")
     return made
+
+
+@contextmanager
+def before_its_turn(devops, act):
+    """Do this while a call of DevOps waits for a run of its own, which ends then."""
+    now = timezone.now()
+    before = Run.objects.create(
+        organisation_id=devops.organisation_id, agent_id=devops.agent.id, tool="run_test",
+        paths=[], asked_at=now, started_at=now, ends_by=now + queue.GRACE,
+    )  # fmt: skip
+
+    def then():
+        wait_until(lambda: Run.objects.filter(started_at=None).exists())
+        act()
+        before.delete()
+
+    with meanwhile(then):
+        yield
+
+
+def pause(devops, nexus):
+    pause_agent(
+        person=board_member(nexus), agent="devops_worker", reason="Wait.", now=timezone.now()
+    )
+
+
+def revoke(devops, nexus):
+    ApiKey.objects.filter(digest=devops.key).update(revoked_at=timezone.now(), revoked_by="x")
+
+
+def take_away(devops, nexus):
+    for role in nexus.roles.filter(name="devops_worker"):
+        role.tools = [tool for tool in role.tools if not tool.startswith("docker_")]
+        role.save()
+    Organisation.objects.update(policy_version=F("policy_version") + 1)
 
 
 def lines(*words):
@@ -213,3 +254,28 @@ class TestADeployment:
         monkeypatch.setattr(containers, "retire_others", retired)
         deploy(devops)
         assert states == [True]
+
+
+@pytest.mark.parametrize("end", [pause, revoke, take_away])
+class TestARightThatEndsBeforeTheTurn:
+    """What was asked for with it is not begun any more (Spec: hands 16, wire 3)."""
+
+    @pytest.fixture
+    def devops(self, nexus, devops):
+        key = issue_key(
+            agent=Agent.objects.get(id=devops.agent.id), caller=devops, now=timezone.now()
+        )
+        return replace(devops, key=digest_of(key))
+
+    def test_builds_no_image(self, nexus, devops, engine, folder, end):
+        with before_its_turn(devops, lambda: end(devops, nexus)):
+            assert code(build(devops)) == "INVALID_TRANSITION"
+        assert not engine.builds
+        assert not ImageBuild.objects.exists()
+
+    def test_deploys_nothing(self, nexus, devops, engine, end):
+        built_in(nexus, engine)
+        with before_its_turn(devops, lambda: end(devops, nexus)):
+            assert code(deploy(devops)) == "INVALID_TRANSITION"
+        assert not engine.paths("POST")
+        assert not Deployment.objects.exists()

@@ -6,6 +6,7 @@ import pytest
 from django.utils import timezone
 
 from contracts.models import Contract
+from orgchart.keys import revoke_key
 from orgchart.models import Role
 from orgchart.pauses.services import pause_agent
 from orgchart.services import change_policy
@@ -13,7 +14,7 @@ from orgchart.staffing import deactivate_agent
 from tests.company import load_company
 from tests.contracts import world
 from tests.workspace.git.world import BRANCH, Hands, needs_walls
-from workspace.git import reviews
+from workspace.git import branches, pushing, reviews
 from workspace.git.models import BranchMove, Repository
 
 pytestmark = [needs_walls, pytest.mark.django_db(transaction=True)]
@@ -160,3 +161,58 @@ class TestAReviewerThatLosesItsRight:
             now=timezone.now(),
         )  # fmt: skip
         assert merge_while(nexus, monkeypatch, act) == ("OK", True)
+
+
+def take_away_tool(nexus, tool):
+    def act(_):
+        role = Role.objects.get(organisation=nexus.organisation, name="backend_worker")
+        role.tools.remove(tool)
+        role.save()
+
+    change_policy(
+        organisation_id=nexus.organisation.id, apply=act, caller=nexus.system,
+        action="role.changed", now=timezone.now(),
+    )  # fmt: skip
+
+
+def revoke(nexus, _tool):
+    key = nexus.key("backend_worker")
+    revoke_key(prefix=key, caller=nexus.system, now=timezone.now(), reason="r")
+
+
+@pytest.mark.parametrize(
+    ("take", "code"), [(take_away_tool, "TOOL_NOT_BOUND"), (revoke, "UNAUTHENTICATED")]
+)
+class TestAMakerThatLosesItsRight:
+    """While git works, or the call waits for another one, as a reviewer (Spec: hands 30)."""
+
+    def test_commits_nothing(self, nexus, monkeypatch, take, code):
+        hands = Hands(nexus)
+        hands.hire()
+        assert hands.branch().status == 200
+        before, store = hands.draft.commit, branches._store
+        hands.write(FILE)
+
+        def then(*args):
+            new = store(*args)
+            take(nexus, "git_commit")
+            return new
+
+        monkeypatch.setattr(branches, "_store", then)
+        assert hands.commit(FILE).code == code
+        assert hands.draft.commit == before
+
+    def test_pushes_nothing(self, nexus, monkeypatch, take, code):
+        hands = Hands(nexus)
+        hands.hire()
+        hands.write(FILE)
+        assert hands.commit(FILE).status == 200
+        push = pushing._push
+
+        def then(*args):
+            push(*args)
+            take(nexus, "git_push")
+
+        monkeypatch.setattr(pushing, "_push", then)
+        assert hands.push().code == code
+        assert not BranchMove.objects.filter(kind="push").exists()
