@@ -6,28 +6,45 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
-from django.db import DatabaseError, connection
+import psycopg
+from django.db import connection
 
 LOCK = "hashtextextended('nexus preparing', 0)"
 LOOK = 0.2  # seconds; who waited in a statement would hold up an index that is made concurrently
+MAY_REST = "SET LOCAL idle_in_transaction_session_timeout = 0"
+
+_held = False
 
 
 @contextmanager
 def alone_on_database() -> Iterator[None]:
     """Prepare the database while no other process does; again within itself too.
 
-    The lock is the connection's, so it ends with this process, however that ends.
+    The lock is that of a transaction on a connection of its own, so it ends with this process,
+    however that ends, and also where a proxy lends connections for a transaction only.
     """
-    while not _ask(f"SELECT pg_try_advisory_lock({LOCK})"):
-        time.sleep(LOOK)
-    try:
+    global _held  # noqa: PLW0603  one for each process
+    if _held:
         yield
-    finally:
-        with suppress(DatabaseError):  # the connection was lost, and the lock with it
-            _ask(f"SELECT pg_advisory_unlock({LOCK})")
+        return
+    with connection.wrap_database_errors:
+        ours = psycopg.connect(**connection.get_connection_params())
+    with suppress(psycopg.OperationalError), ours:  # lost, and the lock with it
+        with connection.wrap_database_errors:
+            _wait_for_turn(ours)
+        _held = True
+        try:
+            yield
+        finally:
+            _held = False
 
 
-def _ask(question: str) -> bool:
-    with connection.cursor() as cursor:
-        cursor.execute(question)
-        return bool(cursor.fetchone()[0])
+def _wait_for_turn(ours: psycopg.Connection) -> None:
+    """Leave an open transaction that holds the lock, and nothing else."""
+    while True:
+        ours.execute(MAY_REST)
+        row = ours.execute(f"SELECT pg_try_advisory_xact_lock({LOCK})").fetchone()
+        if row and row[0]:
+            return
+        ours.rollback()
+        time.sleep(LOOK)

@@ -19,7 +19,7 @@ from django.utils import timezone
 from ledger import keys as ledger_keys
 from ledger.keys import HEAD
 from nexus_site.run import first_run
-from nexus_site.run.alone import LOCK
+from nexus_site.run.alone import LOCK, alone_on_database
 from orgchart.keys import digest_of
 from orgchart.models import Agent, ApiKey, Organisation
 from tests.patience import wait_until
@@ -195,6 +195,48 @@ class TestTwoAtOnce:
         fresh[1].execute(f"SELECT pg_advisory_unlock({LOCK})")
         assert waiting.wait(60) == 0
         assert fresh[1].execute(self.TABLES).fetchone()[0]
+
+    def test_holds_the_lock_in_a_transaction(self):
+        """A proxy that pools by transaction would keep a session's lock after its process."""
+        holder = f"""
+            SELECT state FROM pg_stat_activity JOIN pg_locks USING (pid)
+            WHERE locktype = 'advisory' AND (classid::bigint << 32) + objid::bigint = {LOCK}
+        """
+        with alone_on_database(), alone_on_database(), connection.cursor() as cursor:
+            cursor.execute(holder)
+            assert cursor.fetchall() == [("idle in transaction",)]
+        with connection.cursor() as cursor:
+            cursor.execute(holder)
+            assert cursor.fetchall() == []
+
+
+class TestTheCommandMigrate:
+    @pytest.fixture
+    def serving(self, fresh):
+        """The name of a role that may create nothing in the empty database."""
+        fresh[1].execute("CREATE ROLE plain_serving LOGIN")
+        yield "plain_serving"
+        fresh[1].execute("DROP ROLE plain_serving")
+
+    def test_is_done_by_the_owner(self, fresh, serving, tmp_path):
+        """At the command line, too: back to an earlier version as docs/production.md says."""
+        address, database = fresh
+        place = address.partition("@")[2]
+        migrated = subprocess.run(
+            [sys.executable, "manage.py", "migrate", "contenttypes", "--verbosity=0"],
+            cwd=settings.BASE_DIR,
+            env=os.environ
+            | {
+                "DATABASE_URL": f"postgresql://{serving}@{place}",
+                "DATABASE_OWNER_URL": address,
+                "NEXUS_VAR": str(tmp_path),
+            },
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert migrated.returncode == 0, migrated.stderr
+        assert database.execute("SELECT to_regclass('django_content_type')").fetchone()[0]
 
 
 class TestIssueMissingKeys:

@@ -10,6 +10,7 @@ from django.db import transaction
 from django.db.migrations.executor import MigrationExecutor
 from django.db.models.signals import ModelSignal
 
+from nexus_site.run import roles
 from nexus_site.run.alone import alone_on_database
 
 # A first migration makes a historical model 6,000 times. Each field of a state listened from then
@@ -40,7 +41,12 @@ migrate.MigrationExecutor = WholeExecutor  # type: ignore[attr-defined]  # as th
 
 
 class Command(migrate.Command):
-    """Django's, one at a time: of two at once the second finds nothing left to do."""
+    """Django's, as the owner of the tables, one at a time: a second finds nothing left to do."""
+
+    def execute(self, *args: Any, **options: Any) -> Any:
+        """Become the owner first: Django's checks of the database connect already."""
+        roles.become_owner()
+        return super().execute(*args, **options)
 
     def handle(self, *args: Any, **options: Any) -> None:
         """Migrate when no other process does, on this machine or another."""
