@@ -3,6 +3,7 @@
 import hashlib
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
 
 import psycopg
 from pydantic_core import from_json, to_json
@@ -47,6 +48,15 @@ EVENTS = {
         LEFT JOIN ledger_event e ON e.details->>'report' = r.id::text
             AND e.subject = 'contract:' || r.contract_id
         GROUP BY r.id HAVING count(e.seq) <> 1""",
+    "a document without exactly one event": """
+        SELECT d.id FROM documents_document d
+        LEFT JOIN ledger_event e ON e.subject = 'document:' || d.id
+            AND e.action IN ('note.written', 'prd.written', 'report.written', 'report.filed')
+        GROUP BY d.id HAVING count(e.seq) <> 1""",
+    "a document's event without its document": """
+        SELECT e.subject FROM ledger_event e
+        LEFT JOIN documents_document d ON e.subject = 'document:' || d.id
+        WHERE e.subject LIKE 'document:%%' AND d.id IS NULL""",
     "a task whose changes are not its events": """
         SELECT t.number FROM tasks_task t JOIN orgchart_organisation o ON o.id = t.organisation_id
         LEFT JOIN ledger_event e ON e.subject = 'task:' || o.slug || '/' || t.number
@@ -124,6 +134,7 @@ DUE = """
     UNION ALL SELECT 'notice ' || event_id FROM mailroom_outgoingnotice WHERE state = 'pending'
     UNION ALL SELECT 'deadline ' || id FROM contracts_deadline
         WHERE done_at IS NULL AND due_at < now() + '5 s'
+    UNION ALL SELECT 'file of document ' || id FROM documents_document WHERE filed_at IS NULL
     UNION ALL SELECT 'claim ' || number FROM tasks_task WHERE lease_due_at < now() + '5 s'
 """
 """What is due, or will be before it is looked at again; with nobody at work nothing else comes."""
@@ -132,6 +143,7 @@ MARKED = """
         AND mail_type NOT IN ('contract', 'report')
     UNION ALL SELECT title, 'contract_id', id FROM contracts_contract
     UNION ALL SELECT title, 'report_id', id::text FROM contracts_report
+    UNION ALL SELECT title, 'document_id', id::text FROM documents_document WHERE kind = 'note'
     UNION ALL SELECT subject, 'id', number::text FROM tasks_task
 """
 MAKES = {
@@ -140,6 +152,7 @@ MAKES = {
     "create_contract": "contract_id",
     "generate_contract": "contract_id",
     "submit_report": "report_id",
+    "write_note": "document_id",
     "task_create": "id",
 }
 
@@ -164,6 +177,7 @@ def complaints(
         found += _answers(database, calls, unrecorded)
         found += _refusals(database, calls, unrecorded)
         found += _arrivals(database, receiver)
+        found += _files(database, one.tree)
         if settled:
             found += [f"still due: {row}" for (row,) in database.execute(DUE)]
     return found
@@ -233,3 +247,19 @@ def _arrivals(database: psycopg.Connection, receiver: Receiver) -> Iterator[str]
     for name, texts in list(receiver.bodies.items()):
         if name in written and len(texts) > 1:
             yield f"one notice with {len(texts)} texts: {name}"
+
+
+def _files(database: psycopg.Connection, tree: Path) -> Iterator[str]:
+    """Each document whose row says that its file is there has it, with its text."""
+    query = """
+        SELECT o.slug || '/' || d.path, d.sha256 FROM documents_document d
+        JOIN orgchart_organisation o ON o.id = d.organisation_id WHERE d.filed_at IS NOT NULL
+    """
+    for path, digest in database.execute(query):
+        try:
+            text = tree.joinpath(path).read_bytes()
+        except FileNotFoundError:
+            yield f"a document whose file is not there: {path}"
+        else:
+            if hashlib.sha256(text).hexdigest() != digest:
+                yield f"a document whose file has another text: {path}"

@@ -15,18 +15,20 @@ from nexus_site.run.counts import count_in
 from nexus_site.run.shim import end_with_parent
 
 EVERY = 1.0  # seconds between two runs of a job that is about time
-ABOUT_TIME = ("escalations", "deadlines", "leases", "notices")
+ABOUT_TIME = ("escalations", "deadlines", "leases", "notices", "files")
 BEATS = 3
 WORKERS = 2
 
 
 def hurry() -> None:
     """Let jobs run each second, and let waits between attempts be short."""
+    from documents import files
     from mailroom.outgoing import outbox
     from toolbox.scheduler import JOBS
 
     for name, job in JOBS.items():
         JOBS[name] = replace(job, every=EVERY if name in ABOUT_TIME else job.every)
+    files.GRACE = timedelta(seconds=5)
     outbox.CLAIMED_FOR = timedelta(seconds=15)
     outbox.FIRST_WAIT = 0.2
 

@@ -61,6 +61,11 @@ class Installation:
         return json.loads((self.var / "keys" / "nexus.json").read_text())
 
     @property
+    def tree(self) -> Path:
+        """The company tree."""
+        return self.var / "company"
+
+    @property
     def twin(self) -> Path:
         """Names the twin that stands in for its mechanism while this file exists."""
         return self.var / "twin"
@@ -69,7 +74,7 @@ class Installation:
         inherited = {k: v for k, v in os.environ.items() if k not in ("DATABASE_URL", "REDIS_URL")}
         own = {
             "NEXUS_VAR": self.var,
-            "WORKSPACE_ROOT": self.var / "company",
+            "WORKSPACE_ROOT": self.tree,
             "LEDGER_DIR": self.var / "ledger",
             "PORT": self.port,
             "LOG_LEVEL": "WARNING",

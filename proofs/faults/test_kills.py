@@ -321,3 +321,11 @@ class TestTwins:
             lambda: twins.one.kill_all("worker"),
         )
         assert any("said to be sent, but never arrived" in line for line in found), found
+
+    def test_a_twin_that_files_before_it_writes(self, twins, stage):
+        found = stage(
+            "files_before_it_writes",
+            moment(twins.one.twin).exists,
+            lambda: twins.one.kill_all("web"),
+        )
+        assert any("a document whose file is not there" in line for line in found), found

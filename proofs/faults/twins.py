@@ -56,6 +56,7 @@ def stand_in(file: Path) -> None:
         forgets_its_answers,
         sweeps_without_a_lock,
         settles_before_it_sends,
+        files_before_it_writes,
     ):
         twin(stage)
 
@@ -159,3 +160,21 @@ def settles_before_it_sends(stage: Stage) -> None:
         return None
 
     outbox.webhook.send = too_late
+
+
+def files_before_it_writes(stage: Stage) -> None:
+    from django.utils import timezone
+
+    from documents import files
+
+    write = files.write_file
+
+    def late(organisation: str, path: str, text: str) -> bool:
+        row = files.Document.objects.filter(path=path, filed_at=None)
+        if not row.exists() or not stage.chosen("files_before_it_writes"):
+            return write(organisation, path, text)
+        row.update(filed_at=timezone.now())
+        stage.stop()
+        return True
+
+    files.write_file = late
