@@ -184,6 +184,14 @@ class TestTheUnits:
         lines = (DEPLOY / "systemd" / "nexus.service").read_text().splitlines()
         assert not [line for line in lines if line.startswith(setting)]
 
+    def test_let_a_backup_write_its_folder_and_its_lock(self):
+        """Else `ProtectSystem=strict` refuses each backup: no copy would ever be made."""
+        unit = (DEPLOY / "systemd" / "nexus-backup.service").read_text()
+        example = (DEPLOY / "systemd" / "nexus.env.example").read_text()
+        (written,) = re.findall(r"^ReadWritePaths=(.*)$", unit, re.MULTILINE)
+        (var,) = re.findall(r"^NEXUS_VAR=(.*)$", example, re.MULTILINE)
+        assert {"/var/backups/nexus", var} <= set(written.split())
+
 
 def expressions():
     """Every expression of the alerts and the dashboard, with its place."""
