@@ -27,10 +27,13 @@ TRIES = 3  # of work that PostgreSQL broke
 BROKEN = frozenset({"40P01", "40001"})
 """SQLSTATEs of a deadlock that PostgreSQL broke and of a serialisation that failed."""
 ENDED = frozenset(
-    {"57P01", "57P02", "57P03", "57P05", "57014", "25P03", "25P04", "53300", "55P03", "25006"}
+    {
+        *("57P01", "57P02", "57P03", "57P05", "57014", "25P03", "25P04", "53200", "53300"),
+        *("55P03", "25006"),
+    }
 )
-"""SQLSTATEs of a server that stops, starts, is full, is a replica since a failover, or sets a
-connection, a statement or a wait its limit."""
+"""SQLSTATEs of a server that stops, starts, is full, has no memory, is a replica since a failover,
+or sets a connection, a statement or a wait its limit."""
 KEPT = "nexus_cursor"
 """The attribute of psycopg's connection that keeps a cursor of it."""
 

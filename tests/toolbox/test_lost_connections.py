@@ -36,6 +36,13 @@ DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION wait_at_commit();
 """
 NO_MORE = "DROP TRIGGER wait_at_commit ON mailroom_mail; DROP FUNCTION wait_at_commit()"
 
+NO_MEMORY = """
+CREATE FUNCTION no_memory() RETURNS trigger LANGUAGE plpgsql AS
+$$ BEGIN RAISE EXCEPTION USING ERRCODE = 'out_of_memory'; END $$;
+CREATE TRIGGER no_memory BEFORE INSERT ON mailroom_mail EXECUTE FUNCTION no_memory();
+"""
+MEMORY_AGAIN = "DROP TRIGGER no_memory ON mailroom_mail; DROP FUNCTION no_memory()"
+
 
 class Server:
     """What the test does to PostgreSQL, by connections of its own."""
@@ -263,6 +270,24 @@ class TestAStatementThatIsCancelled:
             answer = ask("send_mail", headers=headers, **MAIL)
             server.end_what_waits("SELECT pg_cancel_backend(%s)")
             assert is_interrupted(envelope(answer))
+        assert not Mail.objects.exists()
+
+
+@pytest.mark.parametrize("face", ["rest", "mcp"])
+class TestAServerWithoutMemory:
+    """By a limit of its own, or of a machine that promises no more than it has."""
+
+    @pytest.fixture(autouse=True)
+    def without_memory(self, nexus):
+        with connection.cursor() as cursor:
+            cursor.execute(NO_MEMORY)
+        yield
+        with connection.cursor() as cursor:
+            cursor.execute(MEMORY_AGAIN)
+
+    @pytest.mark.parametrize("headers", [{}, KEY])
+    def test_is_told(self, ask, face, headers):
+        assert is_interrupted(envelope(ask("send_mail", face=face, headers=headers, **MAIL)))
         assert not Mail.objects.exists()
 
 
