@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager
 
 import psycopg
 from django.db import connection
@@ -29,7 +29,7 @@ def alone_on_database() -> Iterator[None]:
         return
     with connection.wrap_database_errors:
         ours = psycopg.connect(**connection.get_connection_params())
-    with suppress(psycopg.OperationalError), ours:  # lost, and the lock with it
+    with closing(ours):  # without a commit: there is nothing but the lock
         with connection.wrap_database_errors:
             _wait_for_turn(ours)
         _held = True

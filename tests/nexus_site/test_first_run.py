@@ -209,6 +209,10 @@ class TestTwoAtOnce:
             cursor.execute(holder)
             assert cursor.fetchall() == []
 
+    def test_hides_no_error_of_the_driver(self):
+        with pytest.raises(psycopg.OperationalError), alone_on_database():
+            raise psycopg.OperationalError
+
 
 class TestTheCommandMigrate:
     @pytest.fixture
