@@ -13,6 +13,7 @@ from toolbox.frames.rules import (
     MAX_DEPTH,
     Stack,
     can_cancel,
+    can_carry_result,
     can_delegate,
     can_enter_skill,
     can_open,
@@ -125,6 +126,49 @@ class TestCanDelegate:
         for source in delegation.ADDRESSES:
             named = delegates_of(policy.resolve(source), policy)
             assert set(named) == {t for s, t in delegation.ALLOWED if s == source}
+
+    @pytest.mark.parametrize(
+        ("source", "target", "said"),
+        [
+            ("coding.leader", "coding.leader", "an agent does not delegate to itself"),
+            ("loner", "coding.leader", "loner is in no group"),
+            ("coding.leader", "loner", "loner is in no group"),
+            ("coding.developer", "coding.leader", "members return their results"),
+            ("coding.developer", "investment.leader", "only leaders delegate across groups"),
+        ],
+    )
+    def test_says_why_not(self, source, target, said):
+        policy = policy_of(extra=(agent(90, "loner"),))
+        assert said in decide(policy, source, target).message
+
+    def test_says_to_whom_instead(self):
+        steps = {
+            source: decide(policy_of(), source, source).next_action
+            for source in ("coding.leader", "coding.developer")
+        }
+        named = ", ".join(delegates_of(policy_of().resolve("coding.leader"), policy_of()))
+        assert steps == {
+            "coding.leader": f"delegate to one of: {named}",
+            "coding.developer": "do it yourself; inside a frame, say what is missing with "
+            "return_result",
+        }
+
+
+class TestCanCarryResult:
+    """Spec: frames 15."""
+
+    @pytest.mark.parametrize(("source", "target"), PAIRS)
+    def test_reaches_who_may_still_delegate_and_an_own_skill(self, source, target):
+        policy = policy_of()
+        decision = can_carry_result(policy.resolve(source), policy.resolve(target), policy)
+        may = source == target or (source, target) in delegation.ALLOWED
+        assert isinstance(decision, Allow) is may
+        assert may or decision.code is Code.CONTACT_DENIED
+
+    def test_reaches_nobody_where_the_opener_is_gone(self):
+        policy = policy_of()
+        decision = can_carry_result(None, policy.resolve("coding.developer"), policy)
+        assert decision.code is Code.CONTACT_DENIED
 
 
 class TestCanOpen:
