@@ -27,7 +27,7 @@ from contracts.vocabulary import (
 from core.decision import Allow, Code, Deny
 from orgchart.policy.compiled import Agent
 from orgchart.policy.parties import BOARD_PARTY
-from orgchart.policy.vocabulary import ContractScope, ToolMode
+from orgchart.policy.vocabulary import ContractScope, ToolMode, Visibility
 from tests.decisions import code_of
 from tests.oracle import contracts as oracle
 from tests.oracle.org import (
@@ -49,6 +49,7 @@ from tests.oracle.org import (
 from tests.oracle.reading import compiled_nexus
 
 POLICY = compiled_nexus()
+READING = replace(POLICY, settings={"task_visibility": Visibility.CONTACTS})
 NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
 
 
@@ -345,6 +346,60 @@ class TestCanAccept:
                 assert code_of(found) == Code.NOT_YOURS
             else:
                 assert (code_of(found) == "OK") == (state is ContractState.PENDING)
+
+
+class TestCanWorkOn:
+    def test_only_the_assignee_only_while_in_progress(self):
+        for handle, state in itertools.product(AGENTS, ContractState):
+            found = rules.can_work_on(a_contract(state), agent(handle))
+            if handle != BACKEND:
+                assert code_of(found) == Code.NOT_YOURS
+            elif state is ContractState.IN_PROGRESS:
+                assert code_of(found) == "OK"
+            else:
+                assert code_of(found) == Code.INVALID_TRANSITION
+
+
+class TestWhoReadsAReason:
+    """Spec: mail 43. A contract of the CEO's with a worker, whom it has no contact to."""
+
+    @pytest.mark.parametrize(
+        ("writer", "told"), [(IT, True), (BACKEND, False), (CEO, False), (BOARD, True)]
+    )
+    def test_the_assignee_where_its_writer_may_write_to_it(self, writer, told):
+        contract = a_contract(assignee=FRONTEND)
+        who = BOARD_PARTY if writer == BOARD else agent(writer)
+        found = rules.reason_told(contract, who, "Too slow.", READING)
+        assert (found == "Too slow.") is told
+        assert told or "may not write to frontend_worker" in found
+
+    @pytest.mark.parametrize("issuer", [IT, CEO])
+    def test_the_parties_and_who_the_issuer_may_tell(self, issuer):
+        contract = a_contract(issuer=issuer)
+        told = {
+            who
+            for who in AGENTS
+            if code_of(rules.can_read_reason(contract, agent(who), READING)) == "OK"
+        }
+        assert told == {issuer, BACKEND} | {
+            who
+            for who in AGENTS
+            if POLICY.rule_between(agent(issuer), agent(who)) is not None
+            or POLICY.is_above(agent(who), agent(issuer))
+        }
+
+
+class TestCanReadEvidence:
+    """Spec: contracts 53."""
+
+    def test_the_parties_those_above_and_who_reads_the_judge(self):
+        contract, judge = a_contract(), agent(QA)
+        may = {
+            who
+            for who in AGENTS
+            if code_of(rules.can_read_evidence(contract, judge, agent(who), READING)) == "OK"
+        }
+        assert may == {IT, BACKEND, CEO, QA}
 
 
 class TestCanSubmit:
