@@ -23,7 +23,8 @@ from toolbox.caller import Caller
 from toolbox.denial_limits import may_record
 from toolbox.faults import fault_of
 from toolbox.gate import run
-from toolbox.registry import REGISTRY
+from toolbox.registry import REGISTRY, Tool
+from toolbox.sessions import caller_now
 from toolbox.usable_steps import with_usable_step
 from toolbox.wake import wake
 
@@ -88,10 +89,7 @@ def act(
         try:
             tool = REGISTRY.get(name)
             if tool is not None and tool.acts_outside:
-                repeatable = tool.read_only or tool.idempotent
-                return _answer_outside(
-                    caller, params, work, now, idempotency_key, is_repeatable=repeatable
-                )
+                return _answer_outside(tool, caller, params, work, now, idempotency_key)
             if idempotency_key is None:
                 only_reads = tool is not None and tool.read_only
                 return Answer(200, retry_broken(partial(work, caller), is_repeatable=only_reads))
@@ -137,26 +135,29 @@ def _answer_once(
 
 
 def _answer_outside(
+    tool: Tool,
     caller: Caller,
     params: Mapping[str, Any],
     work: Callable[[Caller], Mapping[str, Any]],
     now: datetime,
     key: str | None,
-    *,
-    is_repeatable: bool,
 ) -> Answer:
     """Answer a call whose tool waits for others: no transaction is open meanwhile.
 
     The key is claimed before and the answer kept after, so the work is done at most once: where
     this process dies in between, a repetition is refused. Where the connection was lost, only work
-    that changes nothing more when it is repeated is tried a second time.
+    that changes nothing more when it is repeated is tried a second time. What was read is not told
+    to a caller whose key was revoked meanwhile (Spec: wire 3).
     """
     with transaction.atomic():
         kept = idempotency.begin(caller, key, params, now=now)
     if kept is not None:
         return Answer(kept.status, kept.body, {REPLAYED: "true"})
     try:
-        answer = Answer(200, retry_broken(partial(work, caller), is_repeatable=is_repeatable))
+        repeatable = tool.read_only or tool.idempotent
+        answer = Answer(200, retry_broken(partial(work, caller), is_repeatable=repeatable))
+        if tool.read_only:
+            caller_now(caller)
     except Denied as refusal:
         answer = answer_refused_call(caller, refusal, now=now)
         if key is not None and refusal.deny.code in idempotency.NOT_KEPT:

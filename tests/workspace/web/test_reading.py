@@ -8,6 +8,7 @@ import time
 import tracemalloc
 import zlib
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -16,6 +17,8 @@ from django.core.management import call_command
 from core.budget import Budget
 from core.decision import Allow, Denied
 from ledger.models import Event
+from orgchart.keys import digest_of, issue_key
+from orgchart.models import Agent, ApiKey
 from tests.company import load_company
 from tests.documents.world import NOW, caller_of
 from tests.patience import PATIENCE, drip
@@ -32,7 +35,7 @@ from toolbox import door, quotas
 from toolbox.explaining import explain
 from workspace import outside_calls
 from workspace.models import WebUse
-from workspace.web import extracting, fetching
+from workspace.web import extracting, fetching, services
 
 CHUNKED = b"Transfer-Encoding: chunked\r\n"
 ARTICLE = """<html><head><title>On agents</title><script>alert(1)</script></head><body>
@@ -112,6 +115,25 @@ class TestAPage:
         assert "> Agents do what they may do" in found["text"]
         assert "alert" not in found["text"]
         assert not found["truncated"]
+
+    def test_is_not_told_to_a_key_that_was_revoked_meanwhile(
+        self, nexus, reader, site, monkeypatch
+    ):
+        """Spec: wire 3."""
+        agent = Agent.objects.get(id=reader.agent.id)
+        digest = digest_of(issue_key(agent=agent, caller=reader, now=NOW))
+        url = f"http://pages.example:{site.port}/a"
+        site.pages["/a"], fetch = answer(ARTICLE), services.fetch
+
+        def then(*args, **options):
+            page = fetch(*args, **options)
+            ApiKey.objects.filter(digest=digest).update(revoked_at=NOW, revoked_by="x")
+            return page
+
+        caller = replace(reader, key=digest)
+        assert code(read(caller, url)) == "OK"
+        monkeypatch.setattr(services, "fetch", then)
+        assert code(read(caller, url)) == "UNAUTHENTICATED"
 
     def test_is_asked_for_by_name_and_without_anything_of_ours(self, reader, site):
         site.pages["/a"] = answer(ARTICLE)
