@@ -32,6 +32,7 @@ from core.database import give_back_connection
 from core.events import Event, record_event
 from core.labels import Text
 from core.people import ADMIN_TOOL, signed_in
+from core.text_direction import show_in_text
 
 MOST = 50_000
 """Rows of one file, the newest; the file says when there are more."""
@@ -169,8 +170,8 @@ def _as_csv(rows: QuerySet[Any], fields: Sequence[Field[Any, Any]]) -> Iterator[
 def _cell(value: Any) -> str:
     if value is None:
         return ""
-    shown = json.dumps(value, cls=DjangoJSONEncoder) if isinstance(value, dict | list) else None
-    words = shown if shown is not None else _moment(value)
+    is_json = isinstance(value, dict | list)
+    words = json.dumps(value, cls=DjangoJSONEncoder) if is_json else show_in_text(_moment(value))
     return f"'{words}" if words.startswith(RISKY) and not isinstance(value, int) else words
 
 

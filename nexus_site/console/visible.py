@@ -1,4 +1,4 @@
-"""Characters that turn the direction of text are shown, not obeyed, on every page of people."""
+"""Characters that turn or hide text are shown, not obeyed, on every page of people."""
 
 from __future__ import annotations
 
@@ -12,8 +12,15 @@ from core.text_direction import show_in_text
 FIELD = re.compile(r"<textarea\b.*?</textarea>|\bvalue=\"[^\"]*\"", re.DOTALL)
 """What a form sends back: it keeps its characters, or saving the form would change them."""
 
-IN_UTF8 = re.compile(rb"\xd8\x9c|\xe2\x80[\x8e\x8f\xaa-\xae]|\xe2\x81[\xa6-\xa9]")
-IN_JSON = re.compile(rb"(?<!\\)((?:\\\\)*)\\u(061c|200[ef]|202[a-e]|206[6-9])", re.IGNORECASE)
+IN_UTF8 = re.compile(
+    rb"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]|\xc2[\x80-\x9f]|\xd8\x9c"
+    rb"|\xe2\x80[\x8e\x8f\xa8-\xae]|\xe2\x81[\xa6-\xa9]|\xef\xbb\xbf"
+)
+IN_JSON = re.compile(
+    rb"(?<!\\)((?:\\\\)*)\\u(00(?:0[0-8bcef]|1[0-9a-f]|7f|[89][0-9a-f])"
+    rb"|061c|200[ef]|202[89a-e]|206[6-9]|feff)",
+    re.IGNORECASE,
+)
 """A control as JSON writes it in ASCII."""
 KINDS = ("text/html", "application/json")
 

@@ -216,6 +216,11 @@ class TestAnExport:
         assert exporting._cell(cell).startswith("'")
         assert exporting._cell(-5) == "-5"
 
+    @pytest.mark.parametrize("value", ["a\x1b[2Jb", ["a\x1b[2Jb"]])
+    def test_steers_no_terminal(self, value):
+        assert "\x1b" not in exporting._cell(value)
+        assert exporting._cell("a\x1b[2Jb\r\n\u202ec") == "a[U+001B][2Jb\r\n[U+202E]c"
+
 
 class TestVerify:
     FAULT = Finding(fault=SealFault.EVENT_INSERTED, message="it was inserted later", seq=7)

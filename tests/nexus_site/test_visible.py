@@ -10,7 +10,9 @@ from django.template.response import SimpleTemplateResponse
 from core.text_direction import CONTROLS
 from nexus_site.console.visible import show_controls
 
-EVERY = [*map(chr, [0x061C, 0x200E, 0x200F, *range(0x202A, 0x202F), *range(0x2066, 0x206A)])]
+TURNING = [0x061C, 0x200E, 0x200F, *range(0x202A, 0x202F), *range(0x2066, 0x206A)]
+STEERING = [*range(9), 0x0B, 0x0C, *range(0x0E, 0x20), *range(0x7F, 0xA0)]
+EVERY = [*map(chr, [*TURNING, *STEERING, 0x2028, 0x2029, 0xFEFF])]
 
 
 class TestShowControls:
@@ -30,7 +32,7 @@ class TestShowControls:
         assert page.content.decode() == f"<b>[U+202E]</b>{fields}<i>[U+202E]</i>"
 
     def test_leaves_everything_else_alone(self):
-        text = "".join(chr(n) for n in range(32, 0x3000) if not CONTROLS.match(chr(n)))
+        text = "".join(chr(n) for n in range(0x3000) if chr(n) not in EVERY)
         assert show_controls(HttpResponse(text)).content.decode() == text
 
     def test_covers_look_ups(self):
@@ -45,6 +47,12 @@ class TestShowControls:
         assert json.loads(page.content) == {
             "text": "a[U+202E]b", "code": "C:\\u202e", "odd": "\\[U+2066]"
         }  # fmt: skip
+
+    @pytest.mark.parametrize("control", EVERY)
+    def test_covers_each_in_json(self, control):
+        page = show_controls(JsonResponse({"text": control}))
+        said = json.loads(page.content)["text"]
+        assert said == (control if control in "\b\f" else f"[U+{ord(control):04X}]")
 
     def test_does_not_touch_files(self):
         sent = "\u202e".encode()
