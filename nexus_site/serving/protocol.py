@@ -15,7 +15,7 @@ from uvicorn.protocols.http.httptools_impl import (
     RequestResponseCycle,
 )
 
-from toolbox.faces.turns import CLIENT, Client
+from toolbox.faces.clients import CLIENT, Client
 
 if TYPE_CHECKING:
     from uvicorn._types import ASGI3Application

@@ -7,6 +7,7 @@ from collections import Counter
 import pytest
 
 from toolbox.faces import pace as module
+from toolbox.faces.clients import CLIENT, Client
 from toolbox.faces.pace import Pace
 
 
@@ -104,6 +105,35 @@ class TestWhoIsRefused:
             return order
 
         assert asyncio.run(run()) == ["b", "a"]
+
+    def test_whose_connection_ends_holds_no_place(self):
+        """Else who asks and leaves, again and again, pushes out everybody else."""
+
+        async def run():
+            pace = in_debt()
+            waiting, order = await begin(pace, "a")
+            for _ in range(20):
+                client = Client()
+                CLIENT.set(client)
+                flood, _ = await begin(pace, "left")
+                client.leave()
+                waiting += flood
+            CLIENT.set(None)
+            await asyncio.gather(*waiting)
+            assert (list(pace.waiting), list(client.waiting)) == ([], [])
+            return order
+
+        assert asyncio.run(run()) == ["a"]
+
+    def test_whose_connection_has_ended_begins_to_wait_for_no_place(self):
+        async def run():
+            pace, order = in_debt(), []
+            CLIENT.set(Client(has_left=True))
+            await ask(pace, "a", order)
+            assert not pace.waiting
+            return order
+
+        assert asyncio.run(run()) == ["not a"]
 
     def test_is_looked_at_no_more_often_than_that(self):
         """Eighty that ask again as soon as they are refused."""

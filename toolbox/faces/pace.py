@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections import deque
+from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Container
 from dataclasses import dataclass, field
 from typing import Any
 
 from core.decision import Code, deny
+from toolbox.faces.clients import CLIENT, Client
 
 Send = Callable[[Any], Awaitable[None]]
 
@@ -37,12 +38,18 @@ TOO_MANY = deny(
 )
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class WaitingRequest:
-    """A request that waits; `admitted` becomes whether it may be looked at."""
+    """A request that waits among others; `admitted` becomes whether it may be looked at."""
 
     since: float
     admitted: asyncio.Future[bool]
+    others: OrderedDict[WaitingRequest, None]
+
+    def leave(self) -> None:
+        """Give the place to the others: who asked has left."""
+        self.others.pop(self, None)
+        _settle(self, admitted=False)
 
 
 @dataclass(slots=True)
@@ -51,11 +58,12 @@ class Pace:
 
     Who came last is looked at first: a flood of strangers asks again only when it was answered, so
     somebody with a good key who comes among them waits for a place or two. Who has waited longest
-    is refused where too many wait, or for too long.
+    is refused where too many wait, or for too long. Who has left holds no place: a flood that asks
+    and leaves would come anew all the time, and push out everybody else.
     """
 
     debt_until: float = 0.0
-    waiting: deque[WaitingRequest] = field(default_factory=deque)
+    waiting: OrderedDict[WaitingRequest, None] = field(default_factory=OrderedDict)
     timer: asyncio.TimerHandle | None = None
 
     def note_refusal(self) -> None:
@@ -65,25 +73,32 @@ class Pace:
 
     async def admit(self) -> bool:
         """Wait for a place, where there is need to; False where the request is refused instead."""
+        client = CLIENT.get() or Client()
         now = time.monotonic()
         if self.debt_until <= now and not self.waiting:
             return True
+        if client.has_left:
+            return False
         if len(self.waiting) >= MOST_WAITING:
-            _settle(self.waiting.popleft(), admitted=False)
+            _settle(self.waiting.popitem(last=False)[0], admitted=False)
         loop = asyncio.get_running_loop()
-        place = WaitingRequest(now, loop.create_future())
-        self.waiting.append(place)
+        place = WaitingRequest(now, loop.create_future(), self.waiting)
+        self.waiting[place] = None
+        client.waiting.add(place)
         if self.timer is None:
             self.timer = loop.call_later(1 / PER_SECOND, self._give_place)
-        return await place.admitted
+        try:
+            return await place.admitted
+        finally:
+            client.waiting.discard(place)
 
     def _give_place(self) -> None:
         """Let the newest be looked at; refuse those that have waited too long."""
         begun = time.monotonic() - LONGEST
-        while self.waiting and self.waiting[0].since < begun:
-            _settle(self.waiting.popleft(), admitted=False)
-        while self.waiting and not _settle(self.waiting.pop(), admitted=True):
-            pass  # it has left
+        while self.waiting and next(iter(self.waiting)).since < begun:
+            _settle(self.waiting.popitem(last=False)[0], admitted=False)
+        while self.waiting and not _settle(self.waiting.popitem()[0], admitted=True):
+            pass  # its task was cancelled
         loop, wait = asyncio.get_running_loop(), 1 / PER_SECOND
         self.timer = loop.call_later(wait, self._give_place) if self.waiting else None
 
@@ -99,7 +114,7 @@ class Pace:
 
 
 def _settle(place: WaitingRequest, *, admitted: bool) -> bool:
-    """Say so, unless who waited has left; whether it was still there."""
+    """Say so, unless who waited was told or has ended; whether it still waited."""
     if place.admitted.done():
         return False
     place.admitted.set_result(admitted)

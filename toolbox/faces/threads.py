@@ -18,8 +18,9 @@ from core.decision import Deny
 from toolbox import wake
 from toolbox.answers import answer_denial
 from toolbox.faces.bodies import Disconnected
+from toolbox.faces.clients import CLIENT, Client
 from toolbox.faces.pools import pool_of
-from toolbox.faces.turns import CLIENT, Client, Request, Turns
+from toolbox.faces.turns import Request, Turns
 
 T = TypeVar("T")
 Credentials = dict[str, Any]

@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextvars import ContextVar
 from dataclasses import dataclass, field
 from threading import RLock
 from typing import Any
@@ -100,23 +99,6 @@ class Request:
                 self.done.set_result(self.work(*self.given))
         except BaseException as problem:  # noqa: BLE001  who asked raises it
             self.done.set_exception(problem)
-
-
-@dataclass(slots=True)
-class Client:
-    """Who asks, over a connection: when it leaves, what waits for a thread for it waits no more."""
-
-    has_left: bool = False
-    waiting: set[Request] = field(default_factory=set)
-
-    def leave(self) -> None:
-        """The connection ended: without this, requests without a client fill the memory."""
-        self.has_left = True
-        for request in [*self.waiting]:
-            request.leave()
-
-
-CLIENT: ContextVar[Client | None] = ContextVar("client", default=None)
 
 
 def _ask_for_threads(ready: list[Request]) -> None:
