@@ -23,10 +23,9 @@ PER_SECOND = 50
 """Requests of an owner that a process looks at in a second, …"""
 AT_ONCE = 200
 """… when so many more were refused before."""
-MOST_WAITING = 256
-"""Requests of an owner that wait in a process; each may hold the beginning of a body."""
 LONGEST = 10.0
-"""Seconds that a request waits."""
+"""Seconds that a request waits. However many wait, none is refused before: it would ask again at
+once. A process's limits on connections and on the bodies of one owner bound what they hold."""
 REFUSALS = range(400, 500)
 """Statuses of answers that say that the request was wrong."""
 TOO_MANY = deny(
@@ -57,9 +56,9 @@ class Pace:
     """How often one owner was refused, and who waits; used in the event loop's thread only.
 
     Who came last is looked at first: a flood of strangers asks again only when it was answered, so
-    somebody with a good key who comes among them waits for a place or two. Who has waited longest
-    is refused where too many wait, or for too long. Who has left holds no place: a flood that asks
-    and leaves would come anew all the time, and push out everybody else.
+    somebody with a good key who comes among them waits for a place or two. Who has waited too long
+    is refused. Who has left holds no place: a flood that asks and leaves would come anew all the
+    time, and be newer than everybody else.
     """
 
     debt_until: float = 0.0
@@ -79,8 +78,6 @@ class Pace:
             return True
         if client.has_left:
             return False
-        if len(self.waiting) >= MOST_WAITING:
-            _settle(self.waiting.popitem(last=False)[0], admitted=False)
         loop = asyncio.get_running_loop()
         place = WaitingRequest(now, loop.create_future(), self.waiting)
         self.waiting[place] = None
