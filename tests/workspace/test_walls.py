@@ -141,6 +141,21 @@ class TestDoctor:
         assert [finding for finding in findings if not finding.holds] == []
         assert len(findings) == len(doctor.ATTEMPTS)
 
+    @root_only
+    @pytest.mark.parametrize("way", ["bubblewrap", "namespaces"])
+    def test_finds_them_in_a_service_with_a_strict_umask(self, settings, monkeypatch, way):
+        """As `deploy/systemd/nexus.service` has one: the launcher inherits it."""
+        settings.WORKSPACE_SANDBOX = way
+        monkeypatch.setattr(driver, "_proven", set())
+        if isinstance(driver.strongest(), str):
+            pytest.skip(f"no {way} here")
+        before = os.umask(0o077)
+        try:
+            assert [driver.problem_of(each) for each in driver.find()] == [""]
+            assert [each for each in doctor.examine() if not each.holds] == []
+        finally:
+            os.umask(before)
+
     def test_finds_the_walls_that_are_gone(self, monkeypatch):
         """A driver without any wall: each attempt that a wall stops succeeds."""
         monkeypatch.setattr(driver, "run", unwalled)

@@ -70,6 +70,7 @@ def _enter_user_space() -> None:
 
 def _become(plan: Plan, report: int) -> None:
     """Build the walls in the child, then become the program, or its first ancestor behind them."""
+    os.umask(0o022)  # a service may have a stricter one: the agent's user must reach its own view
     try:
         if plan.way == BUBBLEWRAP:
             kernel.unshare(kernel.NEWNS | kernel.NEWNET)
