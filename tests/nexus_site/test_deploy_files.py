@@ -128,6 +128,14 @@ class TestTheComposeFile:
         for role in ("nexus_owner", "nexus_serving"):
             assert f"CREATE ROLE {role} LOGIN PASSWORD" in script.read_text()
 
+    def test_mounts_volumes_only_where_the_image_has_a_folder_of_its_user(self):
+        """Docker makes what is missing root's: the user of the image could write nothing there."""
+        made = (ROOT / "Dockerfile").read_text()
+        targets = [each.split(":")[1] for each in COMPOSE["services"]["nexus"]["volumes"]]
+        assert targets
+        for target in targets:
+            assert re.search(rf"(chown nexus:nexus|--owner=nexus .*) {target}\n", made), target
+
 
 class TestTheProxies:
     @pytest.mark.parametrize(
@@ -178,9 +186,13 @@ class TestTheUnits:
 
     @pytest.mark.parametrize(
         "setting",
-        ["RestrictNamespaces=", "ProtectKernelTunables=", "ProtectProc=", "PrivateUsers="],
-    )
-    def test_leave_the_agents_sandbox_what_it_needs(self, setting):
+        [
+            "RestrictNamespaces=", "ProtectKernelTunables=", "ProtectProc=", "PrivateUsers=",
+            "ProtectHostname=",  # refuses the name of the sandbox
+            "RestrictSUIDSGID=",  # refuses the folders of a shared git repository
+        ],
+    )  # fmt: skip
+    def test_leave_the_agents_sandbox_and_git_what_they_need(self, setting):
         lines = (DEPLOY / "systemd" / "nexus.service").read_text().splitlines()
         assert not [line for line in lines if line.startswith(setting)]
 
@@ -191,6 +203,16 @@ class TestTheUnits:
         (written,) = re.findall(r"^ReadWritePaths=(.*)$", unit, re.MULTILINE)
         (var,) = re.findall(r"^NEXUS_VAR=(.*)$", example, re.MULTILINE)
         assert {"/var/backups/nexus", var} <= set(written.split())
+
+
+class TestPrometheus:
+    def test_asks_by_an_address_that_the_example_of_settings_allows(self):
+        """Else each scrape is answered with 400, and an alert says that NEXUS is down."""
+        asked = yaml.safe_load((DEPLOY / "prometheus" / "prometheus.yml").read_text())
+        (target,) = asked["scrape_configs"][0]["static_configs"][0]["targets"]
+        example = (DEPLOY / "systemd" / "nexus.env.example").read_text()
+        (hosts,) = re.findall(r"^ALLOWED_HOSTS=(.*)$", example, re.MULTILINE)
+        assert target.rpartition(":")[0] in hosts.split(",")
 
 
 def expressions():
