@@ -72,10 +72,10 @@ class Pace:
 
     async def admit(self) -> bool:
         """Wait for a place, where there is need to; False where the request is refused instead."""
-        client = CLIENT.get() or Client()
         now = time.monotonic()
         if self.debt_until <= now and not self.waiting:
             return True
+        client = CLIENT.get() or Client()
         if client.has_left:
             return False
         loop = asyncio.get_running_loop()
