@@ -114,6 +114,12 @@ def late_jobs(*, now: datetime) -> Sequence[str]:
     return [name for name, job in JOBS.items() if is_late(job, last_runs.get(name), now=now)]
 
 
+def failing_jobs() -> Sequence[str]:
+    """The names of the jobs whose last run failed, or did not handle each row."""
+    failing = set(JobRun.objects.exclude(last_problem="").values_list("name", flat=True))
+    return [name for name in JOBS if name in failing]
+
+
 def run_job(name: str, *, now: datetime | None = None) -> int:
     """Handle everything that is due for a job, and record the run.
 

@@ -21,7 +21,7 @@ from nexus_site.run.postgres import PostgresUnavailable
 from nexus_site.serving.metrics import STATE
 from nexus_site.serving.proxies import client_address
 from tasks.insight.prometheus import LIVE
-from toolbox.scheduler import late_jobs, scheduler_problem, seconds_since_last_run
+from toolbox.scheduler import failing_jobs, late_jobs, scheduler_problem, seconds_since_last_run
 from workspace.sandbox.weaknesses import status as isolation_status
 
 QUICKLY = {"connect_timeout": 2, "target_session_attrs": "read-write"}
@@ -94,14 +94,16 @@ def broker_problem() -> str:
 
 
 def scheduler_status() -> str:
-    """When a job last ran, by the database's time, and which jobs are late."""
+    """When a job last ran, by the database's time, and which jobs are late or fail."""
     now = database_now()
     problem = scheduler_problem(now=now)
     if problem:
         return problem
-    late = late_jobs(now=now)
     last = f"last run {seconds_since_last_run(now=now) or 0:.0f} s ago"
-    return last + (f"; late: {', '.join(late)}" if late else "")
+    found = {"late": late_jobs(now=now), "failing": failing_jobs()}
+    return "; ".join(
+        [last, *(f"{what}: {', '.join(jobs)}" for what, jobs in found.items() if jobs)]
+    )
 
 
 def ledger_status() -> str:

@@ -9,7 +9,7 @@ from prometheus_client.core import GaugeMetricFamily, Metric
 from core.database import database_now
 from core.kept import KeptMetrics
 from ledger.sealer import read_backlog
-from toolbox.scheduler import late_jobs, seconds_since_last_run
+from toolbox.scheduler import failing_jobs, late_jobs, seconds_since_last_run
 
 # Few buckets, few labels: a call pays for each of them.
 REQUESTS = Histogram(
@@ -50,6 +50,11 @@ def _count() -> list[Metric]:
             "nexus_scheduler_late_jobs",
             "Scheduled jobs that have not run for three of their periods",
             value=len(late_jobs(now=now)),
+        ),
+        GaugeMetricFamily(
+            "nexus_scheduler_failing_jobs",
+            "Scheduled jobs whose last run failed, or failed for a row",
+            value=len(failing_jobs()),
         ),
         GaugeMetricFamily(
             "nexus_ledger_unsealed_seconds",

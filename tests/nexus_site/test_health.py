@@ -72,6 +72,14 @@ class TestReady:
         assert re.match(r"last run \d+ s ago; late: ", word)
         assert set(word.partition("late: ")[2].split(", ")) == {"leases", "files", "notices"}
 
+    def test_names_the_jobs_that_fail(self, client, broker):
+        for name in JOBS:
+            problem = "1 rows failed, the first: x" if name == "leases" else ""
+            values = {"last_at": database_now(), "last_problem": problem}
+            JobRun.objects.update_or_create(name=name, defaults=values)
+        assert client.get("/readyz").json()["scheduler"].endswith("; failing: leases")
+        assert "nexus_scheduler_failing_jobs 1.0" in client.get("/metrics").content.decode()
+
     def test_is_found_out_once_a_second_whoever_asks(self, client, broker, monkeypatch):
         found = []
         check = health.database_problem
