@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from tempfile import TemporaryFile
+
 from django.conf import settings
 from django.contrib.staticfiles.finders import get_finders
 from django.contrib.staticfiles.storage import staticfiles_storage
@@ -61,6 +63,17 @@ def problem_of_keys() -> str:
     except (keys.KeyMissing, OSError, ValueError) as problem:
         return f"The ledger's keys cannot be used: {problem}"
     return "" if is_trusted else NOT_TRUSTED.format(public=write_public(signer.public))
+
+
+def problem_of_ledger_folder() -> str:
+    """Why no seal could be remembered: the job that seals would fail at each run."""
+    try:
+        with TemporaryFile(dir=keys.folder()):
+            return ""
+    except OSError as problem:
+        return (
+            f"LEDGER_DIR={settings.LEDGER_DIR} cannot be written, so nothing is sealed: {problem}"
+        )
 
 
 def problem_of_pages() -> str:

@@ -1,10 +1,13 @@
 """The files for production: linted, verified, and compared with the product they run."""
 
 import json
+import os
 import re
+import shlex
 import shutil
 import subprocess
 import sys
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -125,8 +128,10 @@ class TestTheComposeFile:
         script = DEPLOY / "postgres-roles.sh"
         assert subprocess.run(["sh", "-n", script], check=False).returncode == 0
         assert script.stat().st_mode & 0o111
+        asked = script.read_text()
         for role in ("nexus_owner", "nexus_serving"):
-            assert f"CREATE ROLE {role} LOGIN PASSWORD" in script.read_text()
+            assert f"ALTER ROLE {role} LOGIN PASSWORD" in asked
+        assert not re.search("^CREATE", asked, re.MULTILINE)  # it may run again
 
     def test_mounts_volumes_only_where_the_image_has_a_folder_of_its_user(self):
         """Docker makes what is missing root's: the user of the image could write nothing there."""
@@ -203,6 +208,20 @@ class TestTheUnits:
         (written,) = re.findall(r"^ReadWritePaths=(.*)$", unit, re.MULTILINE)
         (var,) = re.findall(r"^NEXUS_VAR=(.*)$", example, re.MULTILINE)
         assert {"/var/backups/nexus", var} <= set(written.split())
+
+    def test_keep_a_copy_that_was_named_by_hand(self, tmp_path):
+        unit = (DEPLOY / "systemd" / "nexus-backup.service").read_text()
+        (prune,) = re.findall(r"^ExecStartPost=(.*)$", unit, re.MULTILINE)
+        for name in ("before-upgrade", "2020-01-01T000000"):
+            (tmp_path / name).mkdir()
+            os.utime(tmp_path / name, (0, 0))
+        (tmp_path / datetime.now(UTC).strftime("%Y-%m-%dT%H%M%S")).mkdir()
+        words = shlex.split(prune.replace("/var/backups/nexus", str(tmp_path)))
+        subprocess.run(words, check=True)
+        left = {each.name for each in tmp_path.iterdir()}
+        assert "before-upgrade" in left
+        assert "2020-01-01T000000" not in left
+        assert len(left) == 2
 
 
 class TestPrometheus:

@@ -51,6 +51,23 @@ class TestTheKeysOfTheLedger:
         assert safety.problem_of_start() == ""
 
 
+class TestTheFolderOfTheLedger:
+    def test_that_can_be_written_is_no_problem(self):
+        assert safety.problem_of_ledger_folder() == ""
+        assert not list(keys.folder().iterdir())
+
+    def test_stops_the_start_where_no_seal_could_be_remembered(self, settings):
+        settings.LEDGER_DIR = "/proc/nexus"
+        assert "LEDGER_DIR=/proc/nexus cannot be written" in safety.problem_of_ledger_folder()
+
+    def test_is_asked_by_the_start(self, settings, monkeypatch, capsys):
+        monkeypatch.setattr(up.roles, "serving_role", lambda: "x")
+        settings.LEDGER_DIR = "/proc/nexus"
+        command = up.Command()
+        assert command.begin() == 1
+        assert "LEDGER_DIR=/proc/nexus" in capsys.readouterr().err
+
+
 class TestTheFilesOfThePages:
     """What nobody collected cannot be shown: the login page would answer 500."""
 

@@ -103,7 +103,9 @@ class Command(BaseCommand):
                 )
                 return 1
             if settings.PRODUCTION and (
-                problem := safety.problem_of_keys() or safety.problem_of_pages()
+                problem := safety.problem_of_keys()
+                or safety.problem_of_ledger_folder()
+                or safety.problem_of_pages()
             ):
                 self.stderr.write(problem)
                 return 1
