@@ -17,7 +17,7 @@ from tests.company import Company, load_company
 from tests.concurrency import at_once
 from tests.oracle import delegation
 from toolbox.authentication import authenticate
-from toolbox.frames import ending, services
+from toolbox.frames import ending, rules, services
 from toolbox.frames.stack import lock_top, save_frame
 from toolbox.frames.vocabulary import FrameState
 from toolbox.models import Frame, Session
@@ -68,6 +68,18 @@ def kinds(handle: str) -> list[str]:
 
 
 class TestDelegateTo:
+    def test_fills_no_queue(self, company, monkeypatch):
+        """Spec: frames 16."""
+        monkeypatch.setattr(rules, "MOST_WAITING", 2)
+        delegate(company, LEADER, DEVELOPER)
+        delegate(company, LEADER, DEVELOPER)
+        refused = company.call(LEADER, "delegate_to", to=DEVELOPER, instruction="do it")
+        assert (refused.status, refused.code) == (429, Code.QUOTA_EXCEEDED)
+        assert Frame.objects.count() == 2
+        delegate(company, LEADER, ARCHITECT)
+        take(company, DEVELOPER)
+        delegate(company, LEADER, DEVELOPER)
+
     @pytest.mark.parametrize("source", delegation.ADDRESSES)
     def test_answers_every_pair_as_specified(self, company, source):
         for target in delegation.ADDRESSES:

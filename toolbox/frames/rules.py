@@ -11,6 +11,8 @@ from orgchart.policy.names import unknown_agent
 from toolbox.frames.vocabulary import UNENDED
 
 MAX_DEPTH = 8
+MOST_WAITING = 200
+"""Delegations of one opener that wait until one agent takes them."""
 ALWAYS = frozenset({"return_result"})
 """Tools that every frame allows: otherwise an agent could not leave it."""
 FROM_INSIDE = "a frame is returned from inside, the last one first"
@@ -185,6 +187,21 @@ def _candidates(source: Agent, policy: Policy) -> str:
     if names:
         return f"delegate to one of: {', '.join(names)}"
     return "do it yourself; inside a frame, say what is missing with return_result"
+
+
+def can_wait_for(waiting: int, target: Agent) -> Allow | Deny:
+    """Whether one more delegation may wait until an agent takes it (Spec: frames 16).
+
+    Frames are taken in their order: else one opener's would be before all of everybody else.
+    """
+    if waiting < MOST_WAITING:
+        return Allow("few enough wait (spec: frames 16)")
+    return deny(
+        Code.QUOTA_EXCEEDED,
+        f"{MOST_WAITING} delegations of yours wait for {target.address} to take them",
+        "wait until some are taken or fail; next_frame shows which have ended",
+        rule="no opener fills the queue of an agent (spec: frames 16)",
+    )
 
 
 def _within_depth(stack: Stack) -> Allow | Deny:

@@ -43,7 +43,7 @@ def delegate_to(
     """Open a frame for another agent, on top of the one the caller is in.
 
     Raises Denied: RECIPIENT_UNKNOWN, RECIPIENT_INACTIVE, CONTACT_DENIED, DELEGATION_CIRCLE,
-    INVALID_TRANSITION past eight frames, TOO_LARGE.
+    INVALID_TRANSITION past eight frames, QUOTA_EXCEEDED where too many wait, TOO_LARGE.
     """
     target = caller.policy.resolve(to)
     allowed = caller.require(rules.can_delegate(caller.agent, target, to, caller.policy))
@@ -52,6 +52,7 @@ def delegate_to(
     with transaction.atomic():
         top = lock_top(caller)
         caller.require(rules.can_open(target, top.stack))
+        caller.require(rules.can_wait_for(_waiting(caller, target), target))
         caller.require(allowed)
         frame = push_frame(
             caller=caller,
@@ -79,6 +80,13 @@ def delegate_to(
         )
         wake(target.id)
     return {"frame_id": str(frame.id)}
+
+
+def _waiting(caller: Caller, target: policy.Agent) -> int:
+    waiting = Frame.objects.filter(
+        assignee_id=target.id, state=FrameState.OPEN, opener_id=caller.agent.id
+    )
+    return waiting[: rules.MOST_WAITING].count()
 
 
 def enter_skill(
