@@ -28,11 +28,11 @@ from django.utils.translation import gettext
 from core.actions import Action
 from core.admin.bounded import cut, is_cut
 from core.admin.contexts import admin_context
+from core.control_characters import show_in_text
 from core.database import give_back_connection
 from core.events import Event, record_event
 from core.labels import Text
 from core.people import ADMIN_TOOL, signed_in
-from core.text_direction import show_in_text
 
 MOST = 50_000
 """Rows of one file, the newest; the file says when there are more."""

@@ -17,12 +17,12 @@ from django.utils.translation import gettext, override
 
 from core.actions import Action
 from core.actors import Actor, Person, System
+from core.control_characters import show_in_text
 from core.database import needs_transaction
 from core.decision import Code, Denied, refuse
 from core.events import Event
 from core.machines import Swap, swap
 from core.permissions import Deed, require_deed
-from core.text_direction import show_in_text
 from core.wording import Part, Parts, as_json, in_english, in_language
 from ledger.services import record
 from ledger.sql import event_cte

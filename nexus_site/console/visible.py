@@ -7,19 +7,13 @@ import re
 from django.http import HttpResponse
 from django.http.response import HttpResponseBase
 
-from core.text_direction import show_in_text
+from core.control_characters import CODES, CONTROLS, show_in_text
 
 FIELD = re.compile(r"<textarea\b.*?</textarea>|\bvalue=\"[^\"]*\"", re.DOTALL)
 """What a form sends back: it keeps its characters, or saving the form would change them."""
 
-IN_UTF8 = re.compile(
-    rb"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]|\xc2[\x80-\x9f]|\xd8\x9c"
-    rb"|\xe2\x80[\x8e\x8f\xa8-\xae]|\xe2\x81[\xa6-\xa9]|\xef\xbb\xbf"
-)
 IN_JSON = re.compile(
-    rb"(?<!\\)((?:\\\\)*)\\u(00(?:0[0-8bcef]|1[0-9a-f]|7f|[89][0-9a-f])"
-    rb"|061c|200[ef]|202[89a-e]|206[6-9]|feff)",
-    re.IGNORECASE,
+    rb"(?<!\\)((?:\\\\)*)\\u(" + b"|".join(b"%04x" % code for code in CODES) + rb")", re.IGNORECASE
 )
 """A control as JSON writes it in ASCII."""
 KINDS = ("text/html", "application/json")
@@ -37,8 +31,10 @@ def _shown(response: HttpResponseBase) -> HttpResponseBase:
     if not isinstance(response, HttpResponse) or response.streaming:
         return response
     kind = response.headers.get("Content-Type", "").partition(";")[0]
-    if kind in KINDS and IN_UTF8.search(response.content):
-        response.content = _visible(response.content.decode(response.charset or "utf-8"))
+    if kind in KINDS:
+        text = response.content.decode(response.charset or "utf-8", "replace")
+        if CONTROLS.search(text):
+            response.content = _visible(text)
     if kind == "application/json":
         response.content = IN_JSON.sub(
             lambda found: found[1] + b"[U+%s]" % found[2].upper(), response.content

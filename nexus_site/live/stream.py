@@ -10,7 +10,7 @@ from django.core.exceptions import TooManyFieldsSent
 from django.http import HttpRequest, HttpResponse, QueryDict
 from pydantic_core import to_json
 
-from core.text_direction import show_in_text
+from core.control_characters import show_in_text
 from nexus_site.live.events import PageWatcher, organisations_watched, session_of, watching_user
 from toolbox.faces.sse import ALIVE, END, START, OpenStreams, part, until_gone
 from toolbox.faces.threads import in_thread

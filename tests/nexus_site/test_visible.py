@@ -7,7 +7,7 @@ from django.http import HttpResponse, JsonResponse
 from django.template import engines
 from django.template.response import SimpleTemplateResponse
 
-from core.text_direction import CONTROLS
+from core.control_characters import CONTROLS
 from nexus_site.console.visible import show_controls
 
 TURNING = [0x061C, 0x200E, 0x200F, *range(0x202A, 0x202F), *range(0x2066, 0x206A)]
