@@ -170,9 +170,13 @@ def owner_of_key(authorization: str) -> tuple[int, int] | None:
 def is_valid_key(authorization: str) -> bool:
     """Whether this is an active agent's valid key; takes nothing from its rate."""
     try:
-        digest = digest_of(_parse_key(authorization))
+        return is_valid_digest(digest_of(_parse_key(authorization)))
     except Denied:
         return False
+
+
+def is_valid_digest(digest: bytes) -> bool:
+    """Whether this is the digest of an active agent's valid key."""
     keys = ApiKey.objects.filter(digest=digest, revoked_at=None, agent__active=True)
     return keys.exists()
 

@@ -24,7 +24,7 @@ from toolbox.denial_limits import may_record
 from toolbox.faults import fault_of
 from toolbox.gate import run
 from toolbox.registry import REGISTRY, Tool
-from toolbox.sessions import caller_now
+from toolbox.sessions import policy_now
 from toolbox.usable_steps import with_usable_step
 from toolbox.wake import wake
 
@@ -157,7 +157,7 @@ def _answer_outside(
         repeatable = tool.read_only or tool.idempotent
         answer = Answer(200, retry_broken(partial(work, caller), is_repeatable=repeatable))
         if tool.read_only:
-            caller_now(caller)
+            policy_now(caller)  # raises
     except Denied as refusal:
         answer = answer_refused_call(caller, refusal, now=now)
         if key is not None and refusal.deny.code in idempotency.NOT_KEPT:

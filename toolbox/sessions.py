@@ -14,12 +14,11 @@ from core.actions import Action
 from core.decision import Code, Denied, refuse
 from core.hooks import Hook
 from ledger.services import record
-from orgchart.models import ApiKey
 from orgchart.pauses.services import pause_of
 from orgchart.policy.compiled import Policy
 from orgchart.policy.vocabulary import ToolMode
 from orgchart.policy_cache import current_policy
-from toolbox.authentication import RENEW, StoredMode, effective_mode
+from toolbox.authentication import RENEW, StoredMode, effective_mode, is_valid_digest
 from toolbox.caller import Caller, CallerSession
 from toolbox.frames.stack import present_frame
 from toolbox.models import Session
@@ -102,8 +101,8 @@ def read_session(*, caller: Caller, session_id: str) -> SessionDetails:
     return {**summarise_session(effective_session(row, caller.policy)), "opened_at": row.opened_at}
 
 
-def caller_now(caller: Caller) -> Caller:
-    """The caller as its next call would find it, for calls that last (Spec: wire 3).
+def policy_now(caller: Caller) -> Policy:
+    """The policy as it is by now, for a call that lasts (Spec: wire 3).
 
     Raises Denied AGENT_INACTIVE, UNAUTHENTICATED once the key of the call was revoked.
     """
@@ -113,8 +112,15 @@ def caller_now(caller: Caller) -> Caller:
         raise refuse(
             Code.AGENT_INACTIVE, f"{caller.handle} is deactivated", "nothing is left to do"
         )
-    if caller.key and not ApiKey.objects.filter(digest=caller.key, revoked_at=None).exists():
+    if caller.key and not is_valid_digest(caller.key):
         raise refuse(Code.UNAUTHENTICATED, "the key of this call was revoked", RENEW)
+    return policy
+
+
+def caller_now(caller: Caller) -> Caller:
+    """The caller as its next call would find it, for calls that last. Raises as `policy_now`."""
+    policy = policy_now(caller)
+    agent = policy.by_id[caller.agent.id]
     row = Session.objects.get(id=caller.session.id)
     frame_id, frame_tools = present_frame(agent.id)
     return replace(
