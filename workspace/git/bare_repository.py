@@ -21,13 +21,7 @@ from orgchart.policy.paths import MAX_PARTS
 from toolbox.space import NO_ROOM, STORAGE_FULL, takes_files
 from workspace.git import running
 from workspace.git.rules import FileChange, parse_changes
-from workspace.git.running import (
-    MACHINE_IS_FULL,
-    NO_PROGRAMS,
-    GitFailed,
-    run_git,
-    started,
-)
+from workspace.git.running import GitFailed, run_git, started
 
 HOOK = Path(__file__).with_name("pre_receive.sh")
 MOST_PATH = 4200
@@ -63,10 +57,6 @@ class Signature:
         }
 
 
-SIGNS_OF_A_FULL_MACHINE = ("annot fork", *(os.strerror(number) for number in NO_PROGRAMS))
-"""What git says, or the shell of a hook of git's, where the machine starts no more programs."""
-
-
 @dataclass(frozen=True, slots=True)
 class BareRepository:
     """A bare repository of the control plane; `others` lend it their objects."""
@@ -86,7 +76,7 @@ class BareRepository:
         """What a command of git prints. Raises GitFailed, unless it may end with 1.
 
         Raises Denied STORAGE_FULL where the disk of the company tree takes nothing more,
-        DRIVER_UNAVAILABLE where the machine can start no more programs.
+        and as `run_git`.
         """
         done = self._run((verb, *words), stdin, environment)
         if done.returncode != 0 and not (may_fail and done.returncode == 1):
@@ -101,9 +91,7 @@ class BareRepository:
         return done.returncode == 0
 
     def _failure(self, problem: GitFailed) -> Exception:
-        """What git failed for: itself, a machine that is full of programs, or a full disk."""
-        if any(sign in problem.said for sign in SIGNS_OF_A_FULL_MACHINE):
-            return Denied(MACHINE_IS_FULL)
+        """What git failed for: itself, or a disk that has no room for what it would write."""
         is_full = any(os.strerror(number) in problem.said for number in NO_ROOM)
         is_full = is_full or (self.folder.is_dir() and not takes_files(self.folder))
         return Denied(STORAGE_FULL) if is_full else problem

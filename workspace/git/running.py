@@ -42,6 +42,8 @@ ENVIRONMENT = {
 
 NO_PROGRAMS = frozenset({errno.EAGAIN, errno.EMFILE, errno.ENFILE})
 """Errors of a machine that can start no more programs, or open no more files."""
+SIGNS_OF_IT = ("annot fork", *(os.strerror(number) for number in NO_PROGRAMS))
+"""What git says of it, or the shell of a hook of git's, which writes "Cannot"."""
 MACHINE_IS_FULL = deny(
     Code.DRIVER_UNAVAILABLE,
     "this machine can start no more programs for git now",
@@ -70,8 +72,9 @@ def run_git(
 ) -> subprocess.CompletedProcess[bytes]:
     """Run git with nothing of this machine's configuration or environment. Raises GitFailed.
 
-    The watcher is asked about once a second; what it raises ends git. So does a long text of
-    errors, which another machine may write.
+    Raises Denied DRIVER_UNAVAILABLE where the machine can start no more programs. The watcher is
+    asked about once a second; what it raises ends git. So does a long text of errors, which another
+    machine may write.
     """
     ends = time.monotonic() + seconds
     with (
@@ -87,12 +90,19 @@ def run_git(
             else:
                 errors.seek(0)
                 said = errors.read(MOST_SAID)
+                if process.returncode != 0 and _is_machine_full(said):
+                    raise Denied(MACHINE_IS_FULL)
                 return subprocess.CompletedProcess(words, process.returncode, output, said)
             watch()
             if os.fstat(errors.fileno()).st_size > MOST_SAID:
                 raise GitFailed(words[0], None, b"it complains without an end")
             if left <= 0:
                 raise GitFailed(words[0], None, f"no answer within {seconds:g} s".encode())
+
+
+def _is_machine_full(said: bytes) -> bool:
+    text = said.decode("utf-8", "replace")
+    return any(sign in text for sign in SIGNS_OF_IT)
 
 
 @contextmanager

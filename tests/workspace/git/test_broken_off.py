@@ -3,6 +3,7 @@
 import errno
 import os
 import re
+import shutil
 import subprocess
 import time
 from dataclasses import dataclass, replace
@@ -84,16 +85,17 @@ def full_disk_of_git(patched):
     patched.setattr(bare_repository, "run_git", failing)
 
 
-def full_machine_of_git(patched, said):
+def full_machine_of_git(patched, folder, said):
     """Let git fail to start the program that takes a push, or its hook."""
-    run_git = bare_repository.run_git
-
-    def failing(words, *given, **options):
-        if "push" in words:
-            return subprocess.CompletedProcess(words, 128, b"", said)
-        return run_git(words, *given, **options)
-
-    patched.setattr(bare_repository, "run_git", failing)
+    git = folder / "git"
+    git.write_text(
+        f'#!/bin/sh\nfor word; do [ "$word" = push ] && echo "{said}" >&2 && exit 128; done\n'
+        f'exec {shutil.which("git")} "$@"\n'
+    )
+    git.chmod(0o755)
+    path = f"{folder}:{running.ENVIRONMENT['PATH']}"
+    patched.setenv("PATH", path)
+    patched.setitem(running.ENVIRONMENT, "PATH", path)
 
 
 def no_program(*given, **options):
@@ -111,19 +113,19 @@ class TestAMachineThatStartsNoMorePrograms:
     @pytest.mark.parametrize(
         "said",
         [
-            b"",
-            b"error: cannot create async thread: Resource temporarily unavailable",
-            b"remote: hooks/pre-receive: 1: Cannot fork",
+            "",
+            "error: cannot create async thread: Resource temporarily unavailable",
+            "remote: hooks/pre-receive: 1: Cannot fork",
         ],
     )
-    def test_is_said_and_the_same_call_is_done_later(self, hands, monkeypatch, said):
+    def test_is_said_and_the_same_call_is_done_later(self, hands, monkeypatch, tmp_path, said):
         hands.hire()
         hands.write(SMALL, "mine\n")
         assert hands.commit(SMALL).status == 200
         key = {"Idempotency-Key": "one"}
         with monkeypatch.context() as patched:
             if said:
-                full_machine_of_git(patched, said)
+                full_machine_of_git(patched, tmp_path, said)
             else:
                 patched.setattr(running.subprocess, "Popen", no_program)
             refused = hands.call("backend_worker", "git_push", branch=BRANCH, headers=key)
