@@ -269,15 +269,21 @@ def stage(twins):
     return told
 
 
+@pytest.fixture
+def stage_and_kill(twins, stage):
+    """Lets a twin play up to its weak moment, and kills these processes then."""
+
+    def told(twin, part):
+        return stage(twin, moment(twins.one.twin).exists, lambda: twins.one.kill_all(part))
+
+    return told
+
+
 class TestTwins:
     """The harness finds what it looks for: each broken mechanism is reported."""
 
-    def test_a_twin_that_records_after_the_commit(self, twins, stage):
-        found = stage(
-            "records_after_the_commit",
-            moment(twins.one.twin).exists,
-            lambda: twins.one.kill_all("web"),
-        )
+    def test_a_twin_that_records_after_the_commit(self, stage_and_kill):
+        found = stage_and_kill("records_after_the_commit", "web")
         assert any("without exactly one event of its issue" in line for line in found), found
 
     def test_a_twin_that_answers_before_the_commit(self, twins, stage):
@@ -314,18 +320,10 @@ class TestTwins:
         found = [line for line in twins.complaints() if line not in before]
         assert any("a deadline that passed in silence" in line for line in found), found
 
-    def test_a_twin_that_settles_before_it_sends(self, twins, stage):
-        found = stage(
-            "settles_before_it_sends",
-            moment(twins.one.twin).exists,
-            lambda: twins.one.kill_all("worker"),
-        )
+    def test_a_twin_that_settles_before_it_sends(self, stage_and_kill):
+        found = stage_and_kill("settles_before_it_sends", "worker")
         assert any("said to be sent, but never arrived" in line for line in found), found
 
-    def test_a_twin_that_files_before_it_writes(self, twins, stage):
-        found = stage(
-            "files_before_it_writes",
-            moment(twins.one.twin).exists,
-            lambda: twins.one.kill_all("web"),
-        )
+    def test_a_twin_that_files_before_it_writes(self, stage_and_kill):
+        found = stage_and_kill("files_before_it_writes", "web")
         assert any("a document whose file is not there" in line for line in found), found

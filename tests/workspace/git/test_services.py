@@ -18,6 +18,15 @@ pytestmark = needs_walls
 FILE = "src/search/index.py"
 
 
+def in_the_way(hands):
+    """A file of an agent's that takes over a branch which has it with another text."""
+    first = hands.hire()
+    hands.pushed(FILE, "one = 1\n")
+    world.close(hands.company, first, "cancelled")
+    hands.hire("frontend_worker")
+    return hands.write(FILE, "mine = 1\n", "frontend_worker")
+
+
 class TestGitBranch:
     def test_keeps_files_that_were_written_before_it(self, hands):
         hands.hire()
@@ -80,22 +89,14 @@ class TestGitBranch:
         assert hands.commit().code == "INVALID_TRANSITION"  # nothing changed
 
     def test_gives_up_what_is_in_the_way_of_its_files(self, hands):
-        first = hands.hire()
-        hands.pushed(FILE, "one = 1\n")
-        world.close(hands.company, first, "cancelled")
-        hands.hire("frontend_worker")
-        mine = hands.write(FILE, "mine = 1\n", "frontend_worker")
+        mine = in_the_way(hands)
         assert hands.branch("frontend_worker").status == 200
         assert mine.read_text() == "mine = 1\n"
         assert hands.branch("frontend_worker", discard_changes=True).status == 200
         assert mine.read_text() == "one = 1\n"
 
     def test_gives_up_at_its_first_checkout_what_was_written_before(self, hands):
-        first = hands.hire()
-        hands.pushed(FILE, "one = 1\n")
-        world.close(hands.company, first, "cancelled")
-        hands.hire("frontend_worker")
-        mine = hands.write(FILE, "mine = 1\n", "frontend_worker")
+        mine = in_the_way(hands)
         assert hands.branch("frontend_worker", discard_changes=True).status == 200
         assert mine.read_text() == "one = 1\n"
 
