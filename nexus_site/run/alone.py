@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 
 import psycopg
 from django.db import connection
@@ -29,7 +29,7 @@ def alone_on_database() -> Iterator[None]:
         return
     with connection.wrap_database_errors:
         ours = psycopg.connect(**connection.get_connection_params())
-    with closing(ours):  # without a commit: there is nothing but the lock
+    with closing(ours):
         with connection.wrap_database_errors:
             _wait_for_turn(ours)
         _held = True
@@ -37,6 +37,8 @@ def alone_on_database() -> Iterator[None]:
             yield
         finally:
             _held = False
+            with suppress(psycopg.OperationalError):  # lost, and the lock with it
+                ours.rollback()
 
 
 def _wait_for_turn(ours: psycopg.Connection) -> None:

@@ -14,6 +14,7 @@ from django.db import DatabaseError, connection
 from core.database import database_now
 from ledger.sealer import Backlog
 from nexus_site.serving import health
+from nexus_site.serving.metrics import STATE
 from tests.patience import PATIENCE, wait_until
 from toolbox.models import JobRun
 from toolbox.scheduler import JOBS, NOT_RUNNING
@@ -31,6 +32,8 @@ class TestAlive:
 @pytest.fixture(autouse=True)
 def nothing_checked_yet():
     health.readiness.forget()
+    for metrics in STATE._collector_to_names:
+        metrics._families.forget()
 
 
 @pytest.fixture

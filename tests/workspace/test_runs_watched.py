@@ -38,7 +38,7 @@ from workspace.models import Run
 from workspace.runs import queue, rules, services, watching
 from workspace.runs.recording import RecordedRun
 from workspace.runs.stopping import stop_run
-from workspace.runs.watching import RunWatcher
+from workspace.runs.watching import RunRight, RunWatcher
 from workspace.sandbox import driver
 
 pytestmark = pytest.mark.skipif(
@@ -298,7 +298,7 @@ class TestStopping:
             paths=[], asked_at=NOW, ends_by=timezone.now() + queue.GRACE,
         )  # fmt: skip
         stop_run(run_id=row.id, caller=alice, reason="Later.", now=timezone.now())
-        assert not queue._start(row, backend, 9.0)
+        assert not queue._start(row, backend, 9.0, RunRight(backend))
         assert not Event.objects.filter(action="run.started").exists()
 
     def test_is_refused_for_what_has_ended(self, backend, alice):

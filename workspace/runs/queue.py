@@ -46,7 +46,7 @@ def take_turn(
     )
     waiting = Run.objects.filter(id=row.id, ended_at=None)
     until = time.monotonic() + PATIENCE
-    while not _start(row, caller, seconds):
+    while not _start(row, caller, seconds, right):
         by = Run.objects.filter(id=row.id).values_list("stopped_for", flat=True).first()
         if by:
             raise Denied(stopped(row.id, by, caller.agent.superior))
@@ -65,8 +65,8 @@ def take_turn(
     return row
 
 
-def _start(row: Run, caller: Caller, seconds: float) -> bool:
-    """Start a run if it is its turn: nothing of its agent runs, and there is a place."""
+def _start(row: Run, caller: Caller, seconds: float, right: RunRight) -> bool:
+    """Start a run if it is its turn: nothing of its agent runs, there is a place, and the right."""
     now = caller.clock.now()
     with transaction.atomic():
         hold_lock("runs", caller.organisation_id)
@@ -75,7 +75,7 @@ def _start(row: Run, caller: Caller, seconds: float) -> bool:
         ).exclude(id=row.id)
         running = present.exclude(started_at=None)
         mine = present.filter(agent_id=row.agent_id).filter(Q(id__lt=row.id) | ~Q(started_at=None))
-        if running.count() >= settings.WORKSPACE_RUNS or mine.exists():
+        if running.count() >= settings.WORKSPACE_RUNS or mine.exists() or right.why_ended():
             return False
         row.started_at = now
         row.ends_by = now + timedelta(seconds=seconds) + GRACE

@@ -25,6 +25,7 @@ from workspace.files.places import own_tree
 from workspace.models import Run
 from workspace.runs import queue
 from workspace.runs.stopping import stop_run
+from workspace.runs.watching import RunRight
 from workspace.tree import WORK_TREE
 
 OTHER = "sha256:" + "b" * 64
@@ -44,14 +45,19 @@ def folder(devops):
     return made
 
 
-@contextmanager
-def before_its_turn(devops, act):
-    """Do this while a call of DevOps waits for a run of its own, which ends then."""
+def a_run(devops):
+    """One that is under way."""
     now = timezone.now()
-    before = Run.objects.create(
+    return Run.objects.create(
         organisation_id=devops.organisation_id, agent_id=devops.agent.id, tool="run_test",
         paths=[], asked_at=now, started_at=now, ends_by=now + queue.GRACE,
     )  # fmt: skip
+
+
+@contextmanager
+def before_its_turn(devops, act):
+    """Do this while a call of DevOps waits for a run of its own, which ends then."""
+    before = a_run(devops)
 
     def then():
         wait_until(lambda: Run.objects.filter(started_at=None).exists())
@@ -228,11 +234,7 @@ class TestADeployment:
     def test_uses_no_approval_where_it_is_stopped_before_its_turn(self, nexus, devops, engine):
         built_in(nexus, engine)
         approve(nexus)
-        before = Run.objects.create(
-            organisation_id=devops.organisation_id, agent_id=devops.agent.id, tool="run_test",
-            paths=[], asked_at=timezone.now(), started_at=timezone.now(),
-            ends_by=timezone.now() + queue.GRACE,
-        )  # fmt: skip
+        before = a_run(devops)
         with stop_the_run(nexus, lambda: Run.objects.filter(tool="docker_deploy").exists()):
             found = call(devops, "docker_deploy", environment="production", artifact=DIGEST)
         assert code(found) == "INVALID_TRANSITION"
@@ -272,6 +274,24 @@ class TestARightThatEndsBeforeTheTurn:
             assert code(build(devops)) == "INVALID_TRANSITION"
         assert not engine.builds
         assert not ImageBuild.objects.exists()
+
+    def test_deploys_nothing_where_it_ends_just_before(
+        self, nexus, devops, engine, end, monkeypatch
+    ):
+        """After the last look at it and before the turn."""
+        built_in(nexus, engine)
+        before, look = a_run(devops), RunRight.why_ended
+
+        def then_end(right):
+            found = look(right)
+            if Run.objects.filter(id=before.id).delete()[0]:
+                end(devops, nexus)
+            return found
+
+        monkeypatch.setattr(RunRight, "why_ended", then_end)
+        assert code(deploy(devops)) == "INVALID_TRANSITION"
+        assert not engine.paths("POST")
+        assert not Deployment.objects.exists()
 
     def test_deploys_nothing(self, nexus, devops, engine, end):
         built_in(nexus, engine)
