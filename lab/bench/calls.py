@@ -101,7 +101,10 @@ def reading(served: Served, company: Company) -> Sequence[Contender]:
 
 
 def claiming(served: Served, company: Company) -> Sequence[Contender]:
-    """Claims of free tasks: by the product, by hand under a lock, and two locked JSON files."""
+    """Claims of free tasks: by the product, by hand under a lock, and two locked JSON files.
+
+    The files once as most write them, and once as durable as a claim in PostgreSQL.
+    """
     free, port = company.free_tasks(), served.port
 
     def claims(path: str) -> Iterator[bytes]:
@@ -110,13 +113,15 @@ def claiming(served: Served, company: Company) -> Sequence[Contender]:
             yield post(path, body, company.keys[worker])
 
     by_hand, files = f"{DRF}: claim", "two locked JSON files: claim"
+    lasting = "two durable JSON files: claim"
     return [
         Contender(by_hand, calls(port, claims(FLOOR + "claim").__next__)),
         Contender(files, json_files.claim_tasks),
+        Contender(lasting, partial(json_files.claim_tasks, lasting=True)),
         Contender(
             "task_update, claim",
             calls(port, claims(TOOLS + "task_update").__next__),
-            (by_hand, files),
+            (by_hand, files, lasting),
         ),
     ]
 
