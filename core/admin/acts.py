@@ -44,7 +44,12 @@ class ReasonForm(forms.Form):
         widget=UnfoldAdminTextareaWidget(attrs={"rows": 3, "autofocus": True}),
         help_text=_("Kept in the ledger with your name."),
     )
-    version = forms.IntegerField(required=False, widget=forms.HiddenInput)
+    version = forms.IntegerField(
+        widget=forms.HiddenInput,
+        error_messages={
+            "required": _("The version you looked at is missing. Open this page again.")
+        },
+    )
 
 
 class FileForm(ReasonForm):
@@ -168,6 +173,8 @@ class ActPages(ModelAdmin):
             raise PermissionDenied(act.permission)
         if request.method == "POST":
             form = act.form(request.POST)
+            if act.version(row) is None:
+                form.fields.pop("version", None)
             if form.is_valid():
                 answer = self._acted(request, act, row, form)
                 if answer is not None:

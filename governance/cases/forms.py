@@ -37,7 +37,6 @@ class CaseForm(ReasonForm):
     """Why, and after the preview the confirmation code for exactly what was shown."""
 
     field_order = ("what", "why", "constraints", "tasks", "outcome", "rounds", "reason")
-    version = forms.IntegerField(widget=forms.HiddenInput)
     token = forms.CharField(required=False, widget=forms.HiddenInput)
     code = forms.CharField(required=False, max_length=16, widget=forms.HiddenInput)
 

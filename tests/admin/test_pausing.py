@@ -14,6 +14,10 @@ def page_of(row):
     return f"/admin/orgchart/{row._meta.model_name}/{row.pk}"
 
 
+def as_seen():
+    return {**REASON, "version": Pause.objects.latest("id").id}
+
+
 @pytest.mark.parametrize(
     ("act", "undo", "handle"),
     [("pause", "resume", "backend_worker"), ("stop-everything", "resume-everything", None)],
@@ -34,7 +38,8 @@ def test_pauses_and_resumes_from_the_page(sign_in, company, act, undo, handle):
     assert f"/{act}/" not in page
     assert REASON["reason"] in board.get(f"{page_of(row)}/{undo}/").content.decode()
     assert "paused" in board.get("/admin/orgchart/agent/").content.decode()
-    seen = {**REASON, "version": Pause.objects.get().id}
+    seen = as_seen()
+    assert "looked at is missing" in board.post(f"{page_of(row)}/{undo}/", REASON).content.decode()
     assert board.post(f"{page_of(row)}/{undo}/", {**seen, "version": 1 << 30}).status_code == 200
     assert company.call(worker.handle, "read_inbox").code == "AGENT_PAUSED"
     assert board.post(f"{page_of(row)}/{undo}/", seen).status_code == 302
@@ -56,9 +61,9 @@ def test_hr_lifts_no_pause_of_the_board(sign_in, company, by, code):
     """Spec: people 39."""
     worker = company.agent("backend_worker")
     assert sign_in(by).post(f"{page_of(worker)}/pause/", REASON).status_code == 302
-    sign_in(PeopleGroup.HR).post(f"{page_of(worker)}/resume/", REASON)
+    sign_in(PeopleGroup.HR).post(f"{page_of(worker)}/resume/", as_seen())
     assert company.call(worker.handle, "read_inbox").code == code
-    sign_in(PeopleGroup.BOARD).post(f"{page_of(worker)}/resume/", REASON)
+    sign_in(PeopleGroup.BOARD).post(f"{page_of(worker)}/resume/", as_seen())
     assert company.call(worker.handle, "read_inbox").code == "OK"
 
 
@@ -67,5 +72,5 @@ def test_hr_lifts_no_pause_of_a_person_who_left_the_board_since(sign_in, company
     worker, board = company.agent("backend_worker"), sign_in(PeopleGroup.BOARD)
     board.post(f"{page_of(worker)}/pause/", REASON)
     get_user(board).groups.clear()
-    sign_in(PeopleGroup.HR).post(f"{page_of(worker)}/resume/", REASON)
+    sign_in(PeopleGroup.HR).post(f"{page_of(worker)}/resume/", as_seen())
     assert company.call(worker.handle, "read_inbox").code == "AGENT_PAUSED"
