@@ -68,13 +68,17 @@ def write_missing_files(now: datetime) -> int:
             Document.objects.filter(id=row.id).update(filed_at=now)
         return written
 
-    return write_due(Document.objects.select_related("organisation"), write, now)
+    rows = Document.objects.select_related("organisation")
+    return write_due(rows, write, now, author="author_id")
 
 
-def write_due(rows: QuerySet[Filed], write: Callable[[Filed], bool], now: datetime) -> int:
+def write_due(
+    rows: QuerySet[Filed], write: Callable[[Filed], bool], now: datetime, *, author: str
+) -> int:
     """Write the files of rows that have none (`filed_at`), oldest first; returns how many.
 
-    Concurrent runs are harmless. What the disk still refuses is tried at the next run.
+    Concurrent runs are harmless. What the disk still refuses is tried at the next run, and so is
+    what else its author wrote: an agent can make folders where its files belong.
     """
 
     def attempt(row: Filed) -> None:
@@ -82,4 +86,5 @@ def write_due(rows: QuerySet[Filed], write: Callable[[Filed], bool], now: dateti
             raise FileNotWritten(str(row))
 
     due = rows.filter(filed_at=None, created_at__lt=now - GRACE)
-    return sweep(due.order_by("created_at"), attempt, batch=BATCH)  # the order of their indexes
+    due = due.order_by("created_at")  # the order of their indexes
+    return sweep(due, attempt, batch=BATCH, by=author)

@@ -166,24 +166,28 @@ def _record_run(name: str, now: datetime, rows: int, seconds: float, problem: st
         cursor.execute(RECORD_RUN, values)
 
 
-def sweep(due: QuerySet[DueRow], act: Callable[[DueRow], None], *, batch: int = BATCH) -> int:
+def sweep(
+    due: QuerySet[DueRow], act: Callable[[DueRow], None], *, batch: int = BATCH, by: str = "pk"
+) -> int:
     """Act on every due row, once, in the transaction that takes it.
 
     `act` must leave the row not due. Rows that another sweep holds are skipped; one that fails is
-    rolled back alone, logged, and tried at the next run. Returns how many were handled.
+    rolled back alone, logged, and tried at the next run, with the others of the same `by`, such as
+    the agent that can make rows fail. Returns how many were handled.
     """
     handled, failed = 0, set[object]()
     while True:
+        left = due.exclude(**{f"{by}__in": failed})
         with transaction.atomic():
-            taken = list(
-                due.exclude(pk__in=failed).select_for_update(skip_locked=True, of=("self",))[:batch]
-            )
+            taken = list(left.select_for_update(skip_locked=True, of=("self",))[:batch])
             for row in taken:
-                failed.add(row.pk)
+                if (whose := getattr(row, by)) in failed:
+                    continue
+                failed.add(whose)
                 with _kept_failure(row):
                     with transaction.atomic():
                         act(row)
-                    failed.discard(row.pk)
+                    failed.discard(whose)
                     handled += 1
         if len(taken) < batch:
             return handled

@@ -123,4 +123,5 @@ def _write_artifact(saved: Artifact, now: datetime) -> bool:
 
 def write_missing_artifacts(now: datetime) -> int:
     """Write the files of artifacts that a crash or a refusing disk left out; returns how many."""
-    return write_due(Artifact.objects.all(), lambda row: _write_artifact(row, now), now)
+    rows = Artifact.objects.all()
+    return write_due(rows, lambda row: _write_artifact(row, now), now, author="agent_id")

@@ -10,6 +10,7 @@ import pytest
 from django.conf import settings
 from django.db import DatabaseError, OperationalError, connection, transaction
 from django.utils import timezone
+from structlog.testing import capture_logs
 
 from core.actions import Action
 from core.decision import Denied
@@ -451,6 +452,18 @@ class TestSaveArtifact:
         assert JOBS["files"].handle(later) >= 1
         assert (root / path).read_text() == "# Better"
         assert not Artifact.objects.filter(filed_at=None).exists()
+
+    def test_takes_no_time_of_others_where_its_agent_put_a_folder_in_its_place(self, company):
+        """Spec: clocks 14."""
+        root = Path(settings.WORKSPACE_ROOT) / "soloqueue"
+        for _ in range(70):
+            blocked = self.save(company, name="blocked").result["path"]
+        (root / blocked).mkdir(parents=True)
+        other = self.save(company, ARCHITECT).result["path"]
+        with capture_logs() as said:
+            assert JOBS["files"].handle(timezone.now() + timedelta(minutes=1)) == 1
+        assert len([line for line in said if line["event"] == "due_row_failed"]) == 1
+        assert (root / other).is_file()
 
     def test_says_that_its_file_is_there(self, company, django_capture_on_commit_callbacks):
         with django_capture_on_commit_callbacks(execute=True):
