@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
-from difflib import ndiff
 
 from django.db import transaction
 from django.utils import timezone
@@ -32,6 +32,9 @@ EDITOR = "MEMORY.md"
 
 MAX_TAKEN_IN = 100_000
 """Characters of one change of a file that are taken in."""
+
+MOST_EDITED = 1_000_000
+"""Characters of an edited file to which entries are still added: each one writes it as a whole."""
 
 MOST_SINCE = 20
 """Entries since a crash among which the last one in the file is looked for."""
@@ -68,7 +71,7 @@ def _text_to_write(kept: MemoryFile | None, entries: Sequence[MemoryEntry]) -> s
 
 def _with_new_entries(kept: MemoryFile, entries: Sequence[MemoryEntry]) -> str:
     new = [each for each in entries if each.id > kept.last_entry and each.person != EDITOR]
-    if not new:
+    if not new or len(kept.text) > MOST_EDITED:
         return kept.text
     return f"{kept.text.rstrip()}\n\n{memory_text(new)}"
 
@@ -139,14 +142,29 @@ def _lines(text: str) -> AbstractSet[str]:
 
 
 def _change_of(before: str, after: str, not_repeated: AbstractSet[str]) -> str:
-    """What a person wrote into a text and what was removed from it, without some lines."""
-    changes = ndiff(before.splitlines(), after.splitlines())
-    lines = [line for line in changes if line[2:].strip() not in not_repeated]
-    added = "\n".join(line[2:] for line in lines if line.startswith("+ ")).strip()
-    removed = [line[2:] for line in lines if line.startswith("- ") and line[2:].strip()]
-    if removed:
-        added += "\n\nNo longer in the file:\n" + "\n".join(f"> {line}" for line in removed)
+    """What a person wrote into a text and what was removed from it, without some lines.
+
+    Lines are counted, not aligned: agents wrote them, and for many lines of one kind that takes
+    minutes.
+    """
+    was, present = before.splitlines(), after.splitlines()
+    new = [line for line in _more_often(present, was) if line.strip() not in not_repeated]
+    removed = [line for line in _more_often(was, present) if line.strip() not in not_repeated]
+    added = "\n".join(new).strip()
+    if quoted := [f"> {line}" for line in removed if line.strip()]:
+        added += "\n\nNo longer in the file:\n" + "\n".join(quoted)
     return added.strip()[:MAX_TAKEN_IN]
+
+
+def _more_often(lines: Sequence[str], others: Sequence[str]) -> list[str]:
+    """The lines that are not among the others, or not so often, in their order."""
+    left, found = Counter(others), list[str]()
+    for line in lines:
+        if left[line] > 0:
+            left[line] -= 1
+        else:
+            found.append(line)
+    return found
 
 
 def _keep(owner: MemoryOwner, text: str, last_entry: int, *, edited: bool) -> MemoryFile:

@@ -620,6 +620,28 @@ class TestTheFile:
         assert [lying.count(t) for t in ("we use tabs", "and noted again")] == [1, 1]
         assert lying.count("noted") == 2
 
+    def test_of_many_like_lines_is_compared_at_once(self, committed):
+        """Spec: memory 5: lines that an agent chose took minutes, and the whole process."""
+        remember(committed, DEVELOPER, "x\n" * 3000)
+        self.edit(committed, lambda text: text.replace("x\nx\n", "x\nWe use spaces.\n", 1))
+        assert "We use spaces." in read(committed, DEVELOPER).result["text"]
+        entry = Memory.objects.get(person="MEMORY.md")
+        assert entry.text == "We use spaces.\n\nNo longer in the file:\n> x"
+
+    def test_that_was_edited_does_not_grow_without_end(self, committed, monkeypatch):
+        """Spec: memory 5: each entry writes it as a whole."""
+        monkeypatch.setattr(files, "MOST_EDITED", 300)
+        remember(committed, DEVELOPER, "we use tabs")
+        self.edit(committed, lambda text: text + "\nWe use spaces from May on.\n")
+        for number in range(9):
+            remember(committed, DEVELOPER, f"{number}" * 100)
+        assert len(self.file(committed).read_text()) < 600
+        assert "8" * 100 in read(committed, DEVELOPER).result["text"]
+        assert Memory.objects.filter(person="MEMORY.md").count() == 1
+        self.edit(committed, lambda text: text[:200])
+        remember(committed, DEVELOPER, "added again")
+        assert "added again" in self.file(committed).read_text()
+
     def test_without_a_change_makes_no_entry(self, committed):
         for number in range(3):
             remember(committed, DEVELOPER, f"entry {number}")
