@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
@@ -70,6 +71,21 @@ def replaced_entries(*, owner: MemoryOwner) -> list[MemoryEntry]:
     """The entries of a memory that people corrected or withdrew, newest first."""
     rows = _rows_of(owner).exclude(replaced_by=None).select_related("author__group")
     return [_entry_of(row) for row in rows.order_by("-id")]
+
+
+def lines_of_agents(*, owner: MemoryOwner, among: AbstractSet[str]) -> AbstractSet[str]:
+    """Those of the lines that an agent wrote in this memory, however long ago."""
+    rows = _rows_of(owner).exclude(author=None).select_related("author__group")
+    return {
+        line
+        for row in rows.iterator(chunk_size=100)
+        for line in lines_of(memory_text([_entry_of(row)])) & among
+    }
+
+
+def lines_of(text: str) -> AbstractSet[str]:
+    """The different lines of a text, without blanks around them."""
+    return {line.strip() for line in text.splitlines()}
 
 
 def _rows_of(owner: MemoryOwner) -> QuerySet[Memory]:

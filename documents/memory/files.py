@@ -17,6 +17,8 @@ from documents.memory import rules
 from documents.memory.entries import (
     FILE_SIZE,
     MemoryEntry,
+    lines_of,
+    lines_of_agents,
     memory_text,
     newest_entries,
     replaced_entries,
@@ -90,7 +92,7 @@ def _take_in(owner: MemoryOwner) -> MemoryFile | None:
     if last is not None:
         return _keep(owner, found, last, edited=kept is not None and kept.edited)
     before = kept.text if kept else memory_text(entries)
-    change = _change_of(before, found, _not_repeated(owner, before, entries))
+    change = _change_of(before, found, _not_repeated(owner, before, found, entries))
     if change:
         now = timezone.now()
         number = insert_row(owner, change, now, person=EDITOR)
@@ -120,25 +122,21 @@ def _last_of_ours(
 
 
 def _not_repeated(
-    owner: MemoryOwner, before: str, entries: Sequence[MemoryEntry]
+    owner: MemoryOwner, before: str, after: str, entries: Sequence[MemoryEntry]
 ) -> AbstractSet[str]:
     """The lines that a person's entry does not repeat.
 
     Of a shared memory those that no person wrote: not all of its readers may read them. Those of
-    entries too that the file no longer has: a person may put back what was removed. Of an agent's
-    own memory those of entries that were corrected or withdrawn (Spec: memory 6).
+    entries too that the file no longer has: a person may put back what was removed, or save what
+    was read before newer entries took its place. Of an agent's own memory those of entries that
+    were corrected or withdrawn (Spec: memory 6).
     """
     if owner.scope == rules.AGENT:
-        return (
-            _lines(memory_text(replaced_entries(owner=owner))) - _lines(memory_text(entries)) - {""}
-        )
-    of_agents = _lines(memory_text([each for each in entries if not each.person]))
-    of_people = _lines(memory_text([each for each in entries if each.person]))
-    return (of_agents | _lines(before)) - of_people - {""}
-
-
-def _lines(text: str) -> AbstractSet[str]:
-    return {line.strip() for line in text.splitlines()}
+        withdrawn = lines_of(memory_text(replaced_entries(owner=owner)))
+        return withdrawn - lines_of(memory_text(entries)) - {""}
+    of_people = lines_of(memory_text([each for each in entries if each.person]))
+    of_agents = lines_of_agents(owner=owner, among=lines_of(after))
+    return (of_agents | lines_of(before)) - of_people - {""}
 
 
 def _change_of(before: str, after: str, not_repeated: AbstractSet[str]) -> str:

@@ -569,6 +569,20 @@ class TestTheFile:
             assert "we sell the house" not in shown
         assert "Buy a second house." in shown
 
+    def test_that_all_share_repeats_no_agent_where_an_older_one_is_saved(
+        self, committed, monkeypatch
+    ):
+        """Spec: memory 5: newer entries came while a person edited the file."""
+        monkeypatch.setattr(files, "FILE_SIZE", 50)
+        remember(committed, OTHER, "we sell the house", "organisation")
+        file = self.file(committed).parents[2] / "MEMORY.md"
+        opened = file.read_text()
+        remember(committed, OTHER, "newer words " * 5, "organisation")
+        assert "we sell the house" not in file.read_text()
+        file.write_text(f"{opened}Buy a second house.\n")
+        shown = read(committed, DEVELOPER, "organisation").result["text"]
+        assert ("Buy a second house." in shown, "we sell the house" in shown) == (True, False)
+
     @pytest.mark.parametrize("new", ["", "we use nothing"])
     @pytest.mark.parametrize(
         "change",
