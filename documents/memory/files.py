@@ -88,7 +88,7 @@ def _take_in(owner: MemoryOwner) -> MemoryFile | None:
     entries, _ = newest_entries(owner=owner, limit=1000, size=FILE_SIZE)
     if found == memory_text(entries):  # written by an earlier version
         return _keep(owner, found, _last_of(entries), edited=False)
-    last = _last_of_ours(kept, found, entries)
+    last = _last_of_ours(owner, kept, found, entries)
     if last is not None:
         return _keep(owner, found, last, edited=kept is not None and kept.edited)
     before = kept.text if kept else memory_text(entries)
@@ -107,16 +107,17 @@ def _take_in(owner: MemoryOwner) -> MemoryFile | None:
 
 
 def _last_of_ours(
-    kept: MemoryFile | None, found: str, entries: Sequence[MemoryEntry]
+    owner: MemoryOwner, kept: MemoryFile | None, found: str, entries: Sequence[MemoryEntry]
 ) -> int | None:
     """The last entry in a file that was written before a crash; None where a person changed it.
 
     Entries may have come since, but few: each call that follows looks here first.
     """
-    for number, entry in enumerate(entries[:MOST_SINCE]):
+    for entry in entries[:MOST_SINCE]:
         if kept is not None and entry.id <= kept.last_entry:
             break
-        if found == _text_to_write(kept, entries[number:]):
+        then, _ = newest_entries(owner=owner, limit=1000, size=FILE_SIZE, before=entry.id + 1)
+        if found == _text_to_write(kept, then):
             return entry.id
     return None
 

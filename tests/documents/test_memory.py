@@ -634,6 +634,28 @@ class TestTheFile:
         assert [lying.count(t) for t in ("we use tabs", "and noted again")] == [1, 1]
         assert lying.count("noted") == 2
 
+    def test_that_shows_the_newest_is_no_change_of_a_person_after_a_crash(
+        self, committed, monkeypatch
+    ):
+        """What has come since takes the place of older entries, which the file still shows."""
+        monkeypatch.setattr(files, "FILE_SIZE", 60)
+        for number in range(5):
+            remember(committed, DEVELOPER, f"{number}" * 25)
+
+        def lost(*_, **__):
+            raise OperationalError("the connection is closed")
+
+        with monkeypatch.context() as patched:
+            patched.setattr(files, "_keep", lost)
+            remember(committed, DEVELOPER, "5" * 25)
+        caller = committed.caller(DEVELOPER)
+        owner = services.owner_of("agent", caller.agent, caller.policy)
+        with transaction.atomic():  # a call that looked at the file before the crash
+            services.insert_row(owner, "6" * 25, NOW, author_id=owner.agent_id)
+        files.write_memory_file(owner)
+        assert not Memory.objects.filter(person="MEMORY.md").exists()
+        assert "6" * 25 in self.file(committed).read_text()
+
     def test_of_many_like_lines_is_compared_at_once(self, committed):
         """Spec: memory 5: lines that an agent chose took minutes, and the whole process."""
         remember(committed, DEVELOPER, "x\n" * 3000)
