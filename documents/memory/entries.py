@@ -6,6 +6,7 @@ from collections.abc import Collection, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from itertools import accumulate
 
 from django.db.models import Q, QuerySet
 
@@ -17,6 +18,11 @@ from documents.models import Memory, MemoryScope
 
 FILE_SIZE = 200_000
 """Characters of the newest entries that the file of a memory shows; the rows hold all."""
+
+FILE_ENTRIES = 1000
+
+LOOKED_BACK = 5_000_000
+"""Characters of the newest entries among which a person's change is compared with agents' lines."""
 
 MAX_ENTRY = 10_000  # characters of one entry
 
@@ -56,15 +62,16 @@ def newest_entries(
         floor = paging.floor_of(rows)
         rows = rows.filter(Q(author=None) | Q(author__in=writers), id__gte=floor or 0)
     rows = rows.filter(replaced_by=None).exclude(text="")
-    found: list[MemoryEntry] = []
-    left = size
-    for row in rows.select_related("author__group")[: limit + 1]:
-        entry = _entry_of(row)
-        left -= len(entry.text)
-        if len(found) == limit or (left < 0 and found):
-            return found, found[-1].id
-        found.append(entry)
-    return found, floor
+    entries = [_entry_of(row) for row in rows.select_related("author__group")[: limit + 1]]
+    found = shown(entries, limit=limit, size=size)
+    return found, floor if len(found) == len(entries) else found[-1].id
+
+
+def shown(entries: Sequence[MemoryEntry], *, limit: int, size: int) -> list[MemoryEntry]:
+    """Those that have room in so many entries and characters; the first has always."""
+    sizes = accumulate(len(entry.text) for entry in entries[:limit])
+    fitting = sum(1 for so_far in sizes if so_far <= size)
+    return list(entries[: max(fitting, 1)])
 
 
 def replaced_entries(*, owner: MemoryOwner) -> list[MemoryEntry]:
@@ -74,13 +81,15 @@ def replaced_entries(*, owner: MemoryOwner) -> list[MemoryEntry]:
 
 
 def lines_of_agents(*, owner: MemoryOwner, among: AbstractSet[str]) -> AbstractSet[str]:
-    """Those of the lines that an agent wrote in this memory, however long ago."""
-    rows = _rows_of(owner).exclude(author=None).select_related("author__group")
-    return {
-        line
-        for row in rows.iterator(chunk_size=100)
-        for line in lines_of(memory_text([_entry_of(row)])) & among
-    }
+    """Those of the lines that an agent wrote in this memory, in the newest LOOKED_BACK."""
+    rows = _rows_of(owner).exclude(author=None).select_related("author__group").order_by("-id")
+    found, left = set[str](), LOOKED_BACK
+    for row in rows.iterator(chunk_size=100) if among else ():
+        found |= lines_of(memory_text([_entry_of(row)])) & among
+        left -= len(row.text)
+        if left < 0:
+            break
+    return found
 
 
 def lines_of(text: str) -> AbstractSet[str]:

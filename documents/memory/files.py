@@ -15,13 +15,16 @@ from core.database import hold_lock, needs_transaction
 from documents.files import tree_of, write_file
 from documents.memory import rules
 from documents.memory.entries import (
+    FILE_ENTRIES,
     FILE_SIZE,
+    MAX_ENTRY,
     MemoryEntry,
     lines_of,
     lines_of_agents,
     memory_text,
     newest_entries,
     replaced_entries,
+    shown,
 )
 from documents.memory.insertion import insert_row
 from documents.memory.owners import MemoryOwner
@@ -59,7 +62,7 @@ def write_memory_file(owner: MemoryOwner) -> None:
     with transaction.atomic():
         hold_lock("memory", owner.organisation_id, owner.path)
         kept = _take_in(owner)
-        entries, _ = newest_entries(owner=owner, limit=1000, size=FILE_SIZE)
+        entries, _ = newest_entries(owner=owner, limit=FILE_ENTRIES, size=FILE_SIZE)
         text = _text_to_write(kept, entries)
         if write_file(owner.organisation, owner.path, text):
             _keep(owner, text, _last_of(entries), edited=kept is not None and kept.edited)
@@ -85,7 +88,7 @@ def _take_in(owner: MemoryOwner) -> MemoryFile | None:
     found = _text_on_disk(owner)
     if found is None or found == (kept.text if kept else None):
         return kept
-    entries, _ = newest_entries(owner=owner, limit=1000, size=FILE_SIZE)
+    entries, _ = newest_entries(owner=owner, limit=FILE_ENTRIES, size=FILE_SIZE)
     if found == memory_text(entries):  # written by an earlier version
         return _keep(owner, found, _last_of(entries), edited=False)
     last = _last_of_ours(owner, kept, found, entries)
@@ -113,10 +116,13 @@ def _last_of_ours(
 
     Entries may have come since, but few: each call that follows looks here first.
     """
-    for entry in entries[:MOST_SINCE]:
+    older, _ = newest_entries(
+        owner=owner, limit=FILE_ENTRIES + MOST_SINCE, size=FILE_SIZE + MOST_SINCE * MAX_ENTRY
+    )
+    for number, entry in enumerate(entries[:MOST_SINCE]):
         if kept is not None and entry.id <= kept.last_entry:
             break
-        then, _ = newest_entries(owner=owner, limit=1000, size=FILE_SIZE, before=entry.id + 1)
+        then = shown(older[number:], limit=FILE_ENTRIES, size=FILE_SIZE)
         if found == _text_to_write(kept, then):
             return entry.id
     return None
@@ -136,8 +142,9 @@ def _not_repeated(
         withdrawn = lines_of(memory_text(replaced_entries(owner=owner)))
         return withdrawn - lines_of(memory_text(entries)) - {""}
     of_people = lines_of(memory_text([each for each in entries if each.person]))
-    of_agents = lines_of_agents(owner=owner, among=lines_of(after))
-    return (of_agents | lines_of(before)) - of_people - {""}
+    known = lines_of(before)
+    of_agents = lines_of_agents(owner=owner, among=lines_of(after) - known - of_people)
+    return (of_agents | known) - of_people - {""}
 
 
 def _change_of(before: str, after: str, not_repeated: AbstractSet[str]) -> str:

@@ -14,7 +14,7 @@ from structlog.testing import capture_logs
 
 from core.actions import Action
 from core.decision import Denied
-from documents.memory import files, services
+from documents.memory import entries, files, services
 from documents.memory.query import parse_query
 from documents.memory.quoting import global_memory_texts
 from documents.models import Artifact, Memory
@@ -582,6 +582,16 @@ class TestTheFile:
         file.write_text(f"{opened}Buy a second house.\n")
         shown = read(committed, DEVELOPER, "organisation").result["text"]
         assert ("Buy a second house." in shown, "we sell the house" in shown) == (True, False)
+
+    def test_is_compared_with_the_newest_entries_alone(self, company, monkeypatch):
+        """Spec: memory 5: an agent's memory may have a million."""
+        monkeypatch.setattr(entries, "LOOKED_BACK", 60)
+        for number in range(4):
+            remember(company, DEVELOPER, f"{number}" * 50)
+        caller = company.caller(DEVELOPER)
+        owner = services.owner_of("agent", caller.agent, caller.policy)
+        among = {f"{number}" * 50 for number in range(4)}
+        assert entries.lines_of_agents(owner=owner, among=among) == {"3" * 50, "2" * 50}
 
     @pytest.mark.parametrize("new", ["", "we use nothing"])
     @pytest.mark.parametrize(
