@@ -28,7 +28,7 @@ from core.files import keep_names, place
 from documents.root import forget_root, root
 from ledger.chain_end import last_seal
 from nexus_site.run import roles
-from nexus_site.run.archives import is_empty, pack, unpacked
+from nexus_site.run.archives import UNFINISHED, is_empty, pack, unpacked
 from nexus_site.run.postgres import Cluster, all_binaries, locked
 from nexus_site.run.shim import end_with_parent
 from nexus_site.run.versions import later_migrations
@@ -191,11 +191,12 @@ def _restore(folder: Path, *, keys: Path | None) -> Manifest:
         raise CannotCopy(HOLDS_TABLES + ("" if begun.exists() else OR_IS_RESTORED))
     if not is_filled and not is_empty(tree):
         raise CannotCopy(f"{tree} is not empty: move it away first")
+    places = _key_places()
+    secret = places["secret_key"]  # there is one: this process made it, if none was in use
+    places["secret_key"] = restored = secret.with_name(f"{secret.name}{UNFINISHED}")
     try:
         with ExitStack() as kept:
             if keys is not None:
-                places = _key_places()
-                places["secret_key"].unlink(missing_ok=True)  # this process made it; none used it
                 kept.enter_context(unpacked(keys, places))
             kept.enter_context(unpacked(folder / TREE, {"company": tree}))
             if not is_filled:
@@ -204,6 +205,8 @@ def _restore(folder: Path, *, keys: Path | None) -> Manifest:
                 _fill_database(folder)
     except (tarfile.TarError, ValueError, OverflowError) as problem:
         raise CannotCopy(f"an archive cannot be read: {problem}") from None
+    if restored.exists():
+        restored.replace(secret)
     forget_root()
     roles.grant_serving()
     begun.unlink()

@@ -8,6 +8,7 @@ from prometheus_client.core import GaugeMetricFamily, Metric
 
 from core.database import database_now
 from core.kept import KeptMetrics
+from ledger import chain_end
 from ledger.sealer import read_backlog
 from toolbox.scheduler import failing_jobs, late_jobs, seconds_since_last_run
 
@@ -60,6 +61,11 @@ def _count() -> list[Metric]:
             "nexus_ledger_unsealed_seconds",
             "Age of the oldest event of the ledger that is not sealed; 0 if all are",
             value=backlog.seconds if backlog else 0,
+        ),
+        GaugeMetricFamily(
+            "nexus_ledger_whole",
+            "1 if the ledger's chain ends as this machine kept it, else 0",
+            value=chain_end.is_whole(),
         ),
         waiting,
     ]

@@ -427,6 +427,15 @@ class TestARestore:
             each for each in left if "company" in each or "keys" in each or "ledger" in each
         }
 
+    def test_that_fails_leaves_the_secret_that_is_in_use(self, places, empty):
+        back_up(places / "copy", keys=None, now=timezone.now())
+        secret = places / "elsewhere" / "secret_key"
+        secret.parent.mkdir()
+        secret.write_text("u" * 86)
+        done = manage(places, empty, "restore", places / "copy", "--keys", places / "mistyped.tar")
+        assert (done.returncode, "mistyped.tar" in done.stderr) == (1, True)
+        assert secret.read_text() == "u" * 86
+
     def test_without_its_company_tree_does_not_touch_the_database(self, places, empty):
         load_company("nexus")
         back_up(places / "copy", keys=None, now=timezone.now())

@@ -168,6 +168,11 @@ class TestMetrics:
         text = client.get("/metrics").content.decode()
         assert 'nexus_http_request_seconds_count{method="GET",route="healthz",status="200"}' in text
 
+    @pytest.mark.parametrize(("whole", "value"), [(True, "1.0"), (False, "0.0")])
+    def test_say_whether_the_ledger_is_whole(self, client, monkeypatch, whole, value):
+        monkeypatch.setattr(health.chain_end, "is_whole", lambda: whole)
+        assert f"nexus_ledger_whole {value}" in client.get("/metrics").content.decode()
+
     def test_answer_this_machine_only(self, client):
         assert client.get("/metrics", REMOTE_ADDR="192.0.2.1").status_code == 401
         forged = {"REMOTE_ADDR": "192.0.2.1", "HTTP_X_FORWARDED_FOR": "127.0.0.1"}
