@@ -6,6 +6,8 @@ from collections.abc import AsyncIterator, Hashable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass, field, replace
+from http import HTTPStatus
+from time import perf_counter
 from types import ModuleType
 from typing import Any
 from weakref import WeakValueDictionary
@@ -21,6 +23,7 @@ from django.db import DatabaseError, connection  # noqa: E402
 from django.http import HttpResponse  # noqa: E402
 from django.urls import get_resolver  # noqa: E402
 
+from core.measures import measure  # noqa: E402
 from nexus_site.live import stream  # noqa: E402
 from nexus_site.run import safety  # noqa: E402
 from nexus_site.serving import errors  # noqa: E402
@@ -243,11 +246,18 @@ class Site:
         return turns
 
     async def ask_face(self, face: ModuleType, scope: Scope, receive: Receive, send: Send) -> None:
-        """Let a face answer; if it fails before its answer begins, say so as everywhere else."""
-        begun = False
+        """Let a face answer; if it fails before its answer begins, say so as everywhere else.
+
+        Only what it refuses is measured here: a stream lasts, and a call is measured as it is made.
+        """
+        begun, started = False, perf_counter()
 
         async def send_on(message: Message) -> None:
             nonlocal begun
+            status = message.get("status", HTTPStatus.OK)
+            if not begun and status >= HTTPStatus.BAD_REQUEST:
+                route, seconds = scope["path"].strip("/"), perf_counter() - started
+                measure(scope["method"], route, status, seconds)
             begun = True
             await send(message)
 
@@ -259,7 +269,7 @@ class Site:
             if begun:
                 raise
             log.exception("request_failed", path=scope["path"])
-            await self.agents.send(errors.broken(scope["path"]), send)
+            await self.agents.send(errors.broken(scope["path"]), send_on)
 
     async def live(self, receive: Receive, send: Send) -> None:
         """Keep what the faces need alive between the server's start and its end.

@@ -1,9 +1,9 @@
-"""What the site counts about itself, over all its processes, and what waits in the database."""
+"""What Prometheus is told of the database: what waits there, and whether jobs and seals keep up."""
 
 from __future__ import annotations
 
 from django.db import connection
-from prometheus_client import CollectorRegistry, Histogram
+from prometheus_client import CollectorRegistry
 from prometheus_client.core import GaugeMetricFamily, Metric
 
 from core.database import database_now
@@ -11,14 +11,6 @@ from core.kept import KeptMetrics
 from ledger import chain_end
 from ledger.sealer import read_backlog
 from toolbox.scheduler import failing_jobs, late_jobs, seconds_since_last_run
-
-# Few buckets, few labels: a call pays for each of them.
-REQUESTS = Histogram(
-    "nexus_http_request_seconds",
-    "Time to answer, by method, route and status",
-    ["method", "route", "status"],
-    buckets=(0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1, 5, 30),
-)
 
 WAITING = """
 SELECT 'notices', state, count(*) FROM mailroom_outgoingnotice WHERE state <> 'sent' GROUP BY 2

@@ -2,24 +2,15 @@
 
 import re
 from collections.abc import Callable
-from functools import lru_cache
 from time import perf_counter
-from typing import Any
 from uuid import uuid4
 
 from django.http import HttpRequest, HttpResponse
 from structlog.contextvars import bound_contextvars
 
-from nexus_site.serving.metrics import REQUESTS
+from core.measures import measure
 
-METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
 REQUEST_ID = re.compile(r"[\w.-]{8,64}", re.ASCII)
-
-
-@lru_cache(maxsize=512)
-def _measure(method: str, route: str, status: int) -> Any:
-    """The measure of requests of this kind; to look for it takes longer than to add to it."""
-    return REQUESTS.labels(method, route, status)
 
 
 class Observe:
@@ -44,6 +35,5 @@ class Observe:
         response.headers.setdefault("X-Content-Type-Options", "nosniff")
         response.headers.setdefault("Cache-Control", "no-store")
         route = request.resolver_match.route if request.resolver_match else "none"
-        method = request.method if request.method in METHODS else "other"
-        _measure(method, route, response.status_code).observe(perf_counter() - begun)
+        measure(str(request.method), route, response.status_code, perf_counter() - begun)
         return response

@@ -135,6 +135,28 @@ class TestMcp:
         read = rest(url, company, "it_manager", "read_mail", mail_id=body["result"]["mail_id"])
         assert read["result"]["from"] == "backend_worker"
 
+    @pytest.mark.parametrize(
+        ("who", "params", "status"),
+        [
+            ("backend_worker", MAIL, 200),
+            ("backend_worker", {**MAIL, "to": "ceo"}, 403),
+            (None, MAIL, 401),
+        ],
+        ids=str,
+    )
+    def test_is_measured_as_rest_is(self, company, url, who, params, status):
+        def counted():
+            text = httpx.get(f"{url}/metrics").text
+            kind = f'_count{{method="POST",route="mcp",status="{status}"}} '
+            return sum(float(row.split()[-1]) for row in text.splitlines() if kind in row)
+
+        before = counted()
+        call = {"name": "send_mail", "arguments": params}
+        message = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": call}
+        headers = {"Accept": "application/json"} | (proof(company, who) if who else {})
+        httpx.post(f"{url}/mcp", json=message, headers=headers)
+        assert counted() == before + 1
+
     @pytest.mark.parametrize("headers", [{}, {"Authorization": "Bearer nxs_wrong"}])
     def test_knows_nobody_without_a_key(self, url, headers):
         answer = httpx.post(f"{url}/mcp", json={}, headers=headers)
