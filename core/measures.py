@@ -19,7 +19,7 @@ REQUESTS = Histogram(
 
 
 def measure(method: str, route: str, status: int, seconds: float) -> None:
-    """Count an answer; a method that nobody knows counts as `other`."""
+    """Count an answer; an unknown method counts as `other`."""
     _of(method if method in METHODS else "other", route, status).observe(seconds)
 
 
