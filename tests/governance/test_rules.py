@@ -33,6 +33,11 @@ class TestManage:
         if not allowed(decision):
             assert decision.code is Code.LEVEL_DENIED
 
+    def test_refuses_any_agent_of_a_higher_level(self, nexus):
+        worker, manager = nexus.agents["qa_worker"], nexus.agents["it_manager"]
+        decision = rules.can_manage(worker, manager, nexus)
+        assert decision.message.endswith("it_manager is above qa_worker")
+
     def test_refuses_a_second_holder_of_the_organisations_tools(self, nexus):
         twin = replace(nexus.agents["hr_manager"], handle="hr_two", id=99)
         assert not allowed(rules.can_manage(nexus.agents["hr_manager"], twin, nexus))
@@ -63,6 +68,42 @@ class TestName:
     def test_refuses_another_roles(self, nexus):
         policy = replace(nexus, names={})
         assert not allowed(rules.can_name("qa_worker", nexus.roles["backend_worker"], policy))
+
+    @pytest.mark.parametrize(
+        ("name", "fine"),
+        [
+            ("backend", True),
+            ("worker", True),
+            ("leader", True),
+            ("buy now", False),
+            ("lead", False),
+        ],
+    )
+    def test_in_a_group_is_a_part_of_the_handle(self, name, fine):
+        """Spec: contracts 58."""
+        assert allowed(rules.can_name_in_group(name, "backend_worker")) is fine
+
+    @pytest.mark.parametrize(
+        ("name", "fine"),
+        [("designer", True), ("board", False), ("worker", False), ("ceo", False), ("pm", False)],
+    )
+    def test_of_a_kind_is_one_that_nothing_else_has(self, nexus, name, fine):
+        assert allowed(rules.can_name_kind(name, nexus)) is fine
+
+
+class TestPlace:
+    @pytest.mark.parametrize(
+        ("names", "fine"),
+        [([], True), (["it_manager"], True), (["it_manager", "hr_manager"], False)],
+    )
+    def test_beside_a_manager_is_never_ones_own(self, nexus, names, fine):
+        """Spec: organisation 33."""
+        assert allowed(rules.can_make_co_managers(nexus.agents["hr_manager"], names)) is fine
+
+    @pytest.mark.parametrize(("added", "fine"), [([], True), (["summarise"], False)])
+    def test_is_described_without_a_right(self, added, fine):
+        """Spec: organisation 35."""
+        assert allowed(rules.can_describe(added)) is fine
 
 
 class TestSkills:
@@ -147,6 +188,17 @@ class TestRestore:
         assert not allowed(self.asked(nexus, "agent:product_manager"))
         assert allowed(self.asked(nexus, "agent:product_manager", target="backend_worker"))
 
+    @pytest.mark.parametrize(
+        ("between", "fine"), [("backend_worker", True), ("research_worker", False)]
+    )
+    def test_is_for_who_manages_who_tightened(self, nexus, between, fine):
+        below = replace(nexus.agents["frontend_worker"], managers=(between,))
+        policy = replace(nexus, agents={**nexus.agents, "frontend_worker": below})
+        decision = self.asked(policy, f"agent:{between}")
+        assert allowed(decision) is fine
+        if not fine:  # that the manager may not write to
+            assert decision.next_action == "ask ceo"
+
     def asked(self, nexus, set_by, target="frontend_worker"):
         who, target = nexus.agents["it_manager"], nexus.agents[target]
         return rules.can_change_restriction(who, target, set_by, nexus)
@@ -183,6 +235,28 @@ class TestTheLineOfAContract:
         old = None if old_role is None else nexus.agents[old_role]
         given = (OrgAct.MOVE, "someone", nexus.roles[role], old)
         assert rules.line_of(*given, superior="it_manager").is_role_named is is_named
+
+    def test_names_the_role_of_who_is_hired_as_more_than_a_worker(self, nexus):
+        manager = replace(nexus.roles["it_manager"], tools=frozenset())
+        line = rules.line_of(OrgAct.HIRE, "someone", manager, None, superior="ceo")
+        assert (line.role, line.is_role_named) == ("it_manager", True)
+
+    @pytest.mark.parametrize(
+        ("superior", "co_managers", "is_named", "new"),
+        [
+            ("it_manager", ["product_manager"], False, set()),
+            ("ceo", ["product_manager", "it_manager"], True, {"it_manager"}),
+        ],
+    )
+    def test_names_the_superior_and_the_co_managers_that_are_new(
+        self, nexus, superior, co_managers, is_named, new
+    ):
+        old = nexus.agents["frontend_worker"]
+        line = rules.line_of(
+            OrgAct.MOVE, old.handle, nexus.roles[old.role], old,
+            superior=superior, co_managers=co_managers,
+        )  # fmt: skip
+        assert (line.role, line.is_superior_named, line.co_managers) == ("", is_named, new)
 
     @pytest.mark.parametrize(
         ("old", "group", "is_leader", "comes_into", "leads"),

@@ -118,6 +118,12 @@ class TestWhoConfirms:
         assert isinstance(rules.can_confirm("bob", {A}, self.BOARDS), Allow)
         assert not isinstance(rules.can_confirm("bob", {A, B}, self.BOARDS), Allow)
         assert not isinstance(rules.can_confirm("eve", {A}, self.BOARDS), Allow)
+        assert isinstance(rules.can_confirm("eve", (), self.BOARDS), Allow)
+
+    def test_keeps_who_may_choose_a_password(self):
+        """Spec: people 44."""
+        assert isinstance(rules.can_set_password((), "eve"), Allow)
+        assert not isinstance(rules.can_set_password({A}, "eve"), Allow)
 
     def test_has_to_exist(self):
         assert isinstance(rules.can_be_asked({A}, self.BOARDS, "ada"), Allow)

@@ -62,6 +62,10 @@ class TestAmending:
         found = rules.after_amendment(case(in_force=frozenset({Stage.TASKS})), Stage.TASKS)
         assert found.at.state is State.PAUSED
 
+    def test_of_the_analysis_opens_tasks_where_none_was_in_force(self):
+        found = rules.after_amendment(case(in_force=frozenset()), Stage.ANALYSIS)
+        assert (found.at.state, found.at.stage) == (State.OPEN, Stage.TASKS)
+
     @pytest.mark.parametrize("stage", sorted(BOTH))
     def test_leaves_a_violated_case_to_the_administrator(self, stage):
         found = rules.after_amendment(case(violated=True), stage).at
@@ -100,6 +104,22 @@ class TestOverruling:
         facts = replace(REJECTED, record=replace(REJECTED.record, **changed))
         assert code_of(rules.can_overrule(facts, Outcome.APPROVED)) == "INVALID_TRANSITION"
 
+    @pytest.mark.parametrize(
+        "failed_by", [None, *(each for each in Signal if each is not Signal.REJECTED)], ids=str
+    )
+    def test_needs_a_case_that_waits_on_the_review(self, failed_by):
+        facts = replace(REJECTED, at=replace(REJECTED.at, failed_by=failed_by))
+        assert code_of(rules.can_overrule(facts, Outcome.APPROVED)) == "INVALID_TRANSITION"
+
+    def test_to_approved_goes_on_to_test_in_its_own_round(self):
+        found = rules.after_overruling(REJECTED.at, Outcome.APPROVED).at
+        assert (found.state, found.stage, found.failed_by) == (State.OPEN, Stage.TEST, None)
+        assert found.round == REJECTED.at.ruled_round
+
+    def test_to_rejected_ends_the_round(self):
+        found = rules.after_overruling(APPROVED.at, Outcome.REJECTED).at
+        assert found.failed_by is Signal.REJECTED
+
     @pytest.mark.parametrize("state", [State.DELIVERED, State.STOPPED])
     @pytest.mark.parametrize(
         ("facts", "to"), [(REJECTED, Outcome.APPROVED), (APPROVED, Outcome.REJECTED)]
@@ -132,6 +152,11 @@ class TestExtending:
     def test_gives_a_paused_case_the_rounds_it_needs(self, state, paused_by, number, rounds, code):
         at = Position(state=state, paused_by=paused_by, round=number, max_rounds=3)
         assert code_of(rules.can_extend(at, rounds)) == code
+
+    def test_adds_them_and_opens_the_case(self):
+        at = Position(state=State.PAUSED, paused_by=Signal.REJECTED, round=4, max_rounds=3)
+        found = rules.after_extension(at, 2).at
+        assert (found.state, found.max_rounds, found.paused_by) == (State.OPEN, 5, None)
 
 
 class TestEnding:
