@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
+from contextlib import suppress
 
 from django.db import transaction
 from django.utils import timezone
@@ -45,21 +46,26 @@ MOST_SINCE = 20
 """Entries since a crash among which the last one in the file is looked for."""
 
 
+class CannotRead(Exception):
+    """The file of a memory is there and cannot be read, or is too large: a person sees to it."""
+
+
 def take_in_edits(owner: MemoryOwner) -> None:
     """Take in, as a person's entry, what changed in a memory's file since it was written."""
-    if _text_on_disk(owner) == _last_written(owner):
-        return
-    with transaction.atomic():
-        hold_lock("memory", owner.organisation_id, owner.path)
-        _take_in(owner)
+    with suppress(CannotRead):
+        if _text_on_disk(owner) == _last_written(owner):
+            return
+        with transaction.atomic():
+            hold_lock("memory", owner.organisation_id, owner.path)
+            _take_in(owner)
 
 
 def write_memory_file(owner: MemoryOwner) -> None:
     """Write the file of a memory; in one that a person edited, only new entries are added.
 
-    Of two concurrent appends the later writes last.
+    Of two concurrent appends the later writes last. What cannot be read is left as it is.
     """
-    with transaction.atomic():
+    with suppress(CannotRead), transaction.atomic():
         hold_lock("memory", owner.organisation_id, owner.path)
         kept = _take_in(owner)
         entries, _ = newest_entries(owner=owner, limit=FILE_ENTRIES, size=FILE_SIZE)
@@ -194,6 +200,8 @@ def _last_written(owner: MemoryOwner) -> str | None:
 def _text_on_disk(owner: MemoryOwner) -> str | None:
     try:
         found = tree_of(owner.organisation).read(owner.path)
-    except (Missing, Unsafe, TooLarge, OSError):
+    except Missing:
         return None
+    except (Unsafe, TooLarge, OSError) as problem:
+        raise CannotRead(owner.path) from problem
     return found.decode(errors="replace").replace("\0", "\ufffd")

@@ -674,6 +674,16 @@ class TestTheFile:
         entry = Memory.objects.get(person="MEMORY.md")
         assert entry.text == "We use spaces.\n\nNo longer in the file:\n> x"
 
+    def test_that_is_too_large_to_be_read_is_left_as_it_is(self, committed):
+        """Spec: memory 5: nothing in the file is overwritten."""
+        remember(committed, DEVELOPER, "we use tabs")
+        self.edit(committed, lambda text: text + "A book.\n" * 2_200_000)
+        size = self.file(committed).stat().st_size
+        remember(committed, DEVELOPER, "added")
+        assert self.file(committed).stat().st_size == size
+        shown = read(committed, DEVELOPER).result["text"]
+        assert ("we use tabs" in shown, "added" in shown) == (True, True)
+
     def test_that_was_edited_does_not_grow_without_end(self, committed, monkeypatch):
         """Spec: memory 5: each entry writes it as a whole."""
         monkeypatch.setattr(files, "MOST_EDITED", 300)
