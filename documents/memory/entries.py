@@ -7,6 +7,7 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import accumulate
+from typing import TypeVar
 
 from django.db.models import Q, QuerySet
 
@@ -20,6 +21,7 @@ FILE_SIZE = 200_000
 """Characters of the newest entries that the file of a memory shows; the rows hold all."""
 
 FILE_ENTRIES = 1000
+"""Entries that it shows at most."""
 
 LOOKED_BACK = 5_000_000
 """Characters of the newest entries among which a person's change is compared with agents' lines."""
@@ -39,6 +41,9 @@ class MemoryEntry:
     person: str
     text: str
     created_at: datetime
+
+
+Entry = TypeVar("Entry", Memory, MemoryEntry)
 
 
 def newest_entries(
@@ -62,16 +67,16 @@ def newest_entries(
         floor = paging.floor_of(rows)
         rows = rows.filter(Q(author=None) | Q(author__in=writers), id__gte=floor or 0)
     rows = rows.filter(replaced_by=None).exclude(text="")
-    entries = [_entry_of(row) for row in rows.select_related("author__group")[: limit + 1]]
-    found = shown(entries, limit=limit, size=size)
-    return found, floor if len(found) == len(entries) else found[-1].id
+    read = list(rows.select_related("author__group")[: limit + 1])
+    found = fitting(read, limit=limit, size=size)
+    more = floor if len(found) == len(read) else found[-1].id
+    return [_entry_of(row) for row in found], more
 
 
-def shown(entries: Sequence[MemoryEntry], *, limit: int, size: int) -> list[MemoryEntry]:
-    """Those that have room in so many entries and characters; the first has always."""
+def fitting(entries: Sequence[Entry], *, limit: int, size: int) -> Sequence[Entry]:
+    """Those that have room in so many entries and characters; the first always has."""
     sizes = accumulate(len(entry.text) for entry in entries[:limit])
-    fitting = sum(1 for so_far in sizes if so_far <= size)
-    return list(entries[: max(fitting, 1)])
+    return entries[: max(sum(so_far <= size for so_far in sizes), 1)]
 
 
 def replaced_entries(*, owner: MemoryOwner) -> list[MemoryEntry]:

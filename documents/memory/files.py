@@ -20,12 +20,12 @@ from documents.memory.entries import (
     FILE_SIZE,
     MAX_ENTRY,
     MemoryEntry,
+    fitting,
     lines_of,
     lines_of_agents,
     memory_text,
     newest_entries,
     replaced_entries,
-    shown,
 )
 from documents.memory.insertion import insert_row
 from documents.memory.owners import MemoryOwner
@@ -94,10 +94,13 @@ def _take_in(owner: MemoryOwner) -> MemoryFile | None:
     found = _text_on_disk(owner)
     if found is None or found == (kept.text if kept else None):
         return kept
-    entries, _ = newest_entries(owner=owner, limit=FILE_ENTRIES, size=FILE_SIZE)
+    newest, _ = newest_entries(
+        owner=owner, limit=FILE_ENTRIES + MOST_SINCE, size=FILE_SIZE + MOST_SINCE * MAX_ENTRY
+    )
+    entries = fitting(newest, limit=FILE_ENTRIES, size=FILE_SIZE)
     if found == memory_text(entries):  # written by an earlier version
         return _keep(owner, found, _last_of(entries), edited=False)
-    last = _last_of_ours(owner, kept, found, entries)
+    last = _last_of_ours(kept, found, newest)
     if last is not None:
         return _keep(owner, found, last, edited=kept is not None and kept.edited)
     before = kept.text if kept else memory_text(entries)
@@ -115,20 +118,15 @@ def _take_in(owner: MemoryOwner) -> MemoryFile | None:
     return _keep(owner, found, kept.last_entry if kept else _last_of(entries), edited=True)
 
 
-def _last_of_ours(
-    owner: MemoryOwner, kept: MemoryFile | None, found: str, entries: Sequence[MemoryEntry]
-) -> int | None:
+def _last_of_ours(kept: MemoryFile | None, found: str, newest: Sequence[MemoryEntry]) -> int | None:
     """The last entry in a file that was written before a crash; None where a person changed it.
 
     Entries may have come since, but few: each call that follows looks here first.
     """
-    older, _ = newest_entries(
-        owner=owner, limit=FILE_ENTRIES + MOST_SINCE, size=FILE_SIZE + MOST_SINCE * MAX_ENTRY
-    )
-    for number, entry in enumerate(entries[:MOST_SINCE]):
+    for number, entry in enumerate(newest[:MOST_SINCE]):
         if kept is not None and entry.id <= kept.last_entry:
             break
-        then = shown(older[number:], limit=FILE_ENTRIES, size=FILE_SIZE)
+        then = fitting(newest[number:], limit=FILE_ENTRIES, size=FILE_SIZE)
         if found == _text_to_write(kept, then):
             return entry.id
     return None

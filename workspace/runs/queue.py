@@ -66,7 +66,7 @@ def take_turn(
 
 
 def _start(row: Run, caller: Caller, seconds: float, right: RunRight) -> bool:
-    """Start a run if it is its turn: nothing of its agent runs, there is a place, and the right."""
+    """Start a run if its agent runs nothing, there is a place, and the right still holds."""
     now = caller.clock.now()
     with transaction.atomic():
         hold_lock("runs", caller.organisation_id)
