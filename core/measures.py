@@ -1,11 +1,11 @@
-"""How long answers take, counted over all processes by method, route and status."""
+"""How long answers take, and what is turned away unread, counted over all processes."""
 
 from __future__ import annotations
 
 from functools import lru_cache
 from typing import Any
 
-from prometheus_client import Histogram
+from prometheus_client import Counter, Histogram
 
 METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
 
@@ -16,6 +16,17 @@ REQUESTS = Histogram(
     ["method", "route", "status"],
     buckets=(0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1, 5, 30),
 )
+
+TURNED_AWAY = Counter(
+    "nexus_http_turned_away",
+    "Requests and connections refused before anything of them was looked at, by status",
+    ["status"],
+)
+
+
+def count_turned_away(status: int) -> None:
+    """Count what is refused for its form, its host or the crowd it comes in."""
+    TURNED_AWAY.labels(status).inc()
 
 
 def measure(method: str, route: str, status: int, seconds: float) -> None:

@@ -23,7 +23,7 @@ from django.db import DatabaseError, connection  # noqa: E402
 from django.http import HttpResponse  # noqa: E402
 from django.urls import get_resolver  # noqa: E402
 
-from core.measures import measure  # noqa: E402
+from core.measures import count_turned_away, measure  # noqa: E402
 from nexus_site.live import stream  # noqa: E402
 from nexus_site.run import safety  # noqa: E402
 from nexus_site.serving import errors  # noqa: E402
@@ -156,7 +156,7 @@ class Site:
         path = scope["path"]
         TURN.set(ANY_TIME)  # a pipelined request begins in the context of the one before it
         if (refusal := refusal_of(scope)) is not None:
-            await self.agents.send(refusal, send)
+            await self.turn_away(refusal, send)
             return
         face = self.faces.get((scope["method"], path)) or self.faces.get(("*", path))
         if face is None and (bridge := self.bridge_apart(scope)):
@@ -179,7 +179,7 @@ class Site:
         TURN.set(turn)
         pace = turn[0].pace
         if not await pace.admit():
-            await self.agents.send(error_response(TOO_MANY), send)
+            await self.turn_away(error_response(TOO_MANY), send)
             return
         send = pace.noting(send)
         if face is not None:
@@ -188,6 +188,11 @@ class Site:
             await WaitableCall(self.agents)(scope, receive, send)
         else:
             await self.agents(scope, receive, send)
+
+    async def turn_away(self, refusal: HttpResponse, send: Send) -> None:
+        """Refuse a request that nothing of ours has looked at."""
+        count_turned_away(refusal.status_code)
+        await self.agents.send(refusal, send)
 
     async def break_off(self, path: str, send: Send) -> None:
         """Answer a request whose end this process will not see: it may be carried out or not."""
@@ -211,7 +216,7 @@ class Site:
         if bridge.threads is self.strangers_threads:
             turn = self.turns_of("stranger", "", STRANGERS)
             if len(turn.waiting) >= STRANGERS_WAITING or not await turn.pace.admit():
-                await self.agents.send(errors.crowded(), send)
+                await self.turn_away(errors.crowded(), send)
                 return
             TURN.set((turn,))
             send = turn.pace.noting(send, ANSWERS)

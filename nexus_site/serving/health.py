@@ -11,6 +11,7 @@ from django.views.decorators.http import require_safe
 from django_prometheus.exports import ExportToDjangoView
 from kombu.exceptions import OperationalError
 from prometheus_client import generate_latest
+from redis.exceptions import NoPermissionError, RedisError
 
 from core.database import database_now
 from core.kept import Kept
@@ -30,6 +31,8 @@ NO_LONG_WAIT = "SET LOCAL lock_timeout = '2s'"
 LOOPBACK = frozenset({"127.0.0.1", "::1"})
 BROKER_PATIENCE = {"socket_timeout": 2.0, "socket_connect_timeout": 2.0}
 """Seconds that a broker has to answer: one that hangs would hold the threads of agents, too."""
+PROBE = "_kombu.binding.nexus_ready"
+"""A key of Redis with the beginning that the queues' own have."""
 KEPT_SECONDS = 1.0  # that an answer of `ready` holds
 
 log = structlog.get_logger(__name__)
@@ -84,11 +87,19 @@ def database_problem() -> str:
 
 
 def broker_problem() -> str:
-    """Why the broker does not take messages; empty if it does."""
+    """Why the broker does not take messages; empty if it does.
+
+    One that is full, or a replica that only reads, is asked to write something.
+    """
     try:
         with app.connection(connect_timeout=2, transport_options=BROKER_PATIENCE) as broker:
             broker.ensure_connection(max_retries=1, timeout=2)
-    except (OperationalError, OSError) as error:
+            redis = getattr(broker.default_channel, "client", None)
+            if redis is not None:
+                redis.set(PROBE, "", ex=60)
+    except NoPermissionError:  # its user may write to our queues only
+        return ""
+    except (OperationalError, RedisError, OSError) as error:
         return type(error).__name__
     return ""
 
@@ -135,8 +146,12 @@ def metrics(request: HttpRequest) -> HttpResponse:
         text = "Metrics need Authorization: Bearer METRICS_TOKEN.\n"
         return HttpResponse(text, status=401, content_type="text/plain")
     answer: HttpResponse = ExportToDjangoView(request)
-    try:
-        answer.content += generate_latest(LIVE) + generate_latest(STATE)
-    except DatabaseError:
-        log.warning("live_metrics_not_counted", exc_info=True)
+    # Prometheus waits ten seconds, and the pool as long for a database that is gone
+    for registry in () if database_problem() else (STATE, LIVE):
+        try:
+            with transaction.atomic(), connection.cursor() as cursor:
+                cursor.execute(NO_LONG_WAIT)
+                answer.content += generate_latest(registry)
+        except DatabaseError:
+            log.warning("live_metrics_not_counted", exc_info=True)
     return answer

@@ -15,6 +15,7 @@ from uvicorn.protocols.http.httptools_impl import (
     RequestResponseCycle,
 )
 
+from core.measures import count_turned_away
 from toolbox.faces.clients import CLIENT, Client
 
 if TYPE_CHECKING:
@@ -312,6 +313,7 @@ class BoundedProtocol(HttpToolsProtocol):
             self.transport.abort()
             return
         self._leave()
+        count_turned_away(status)
         self.transport.write(
             STATUS_LINE[status] + b"content-length: 0\r\nconnection: close\r\n\r\n"
         )

@@ -19,6 +19,7 @@ from nexus_site.console import known_browsers
 from nexus_site.serving import body_limits, health
 from nexus_site.serving.handlers import ApiHandler, PeopleHandler
 from tests.loops import run as run_loop
+from tests.measured import turned_away
 from tests.patience import PATIENCE, wait_until
 from toolbox.faces import pace
 from toolbox.faces.rest import formats
@@ -254,7 +255,7 @@ class TestRouting:
         """Strangers with many connections took the processors from good agents."""
         monkeypatch.setattr(pace, "LONGEST", 0.0)
         monkeypatch.setattr("nexus_site.serving.owners.owner_of_key", {"known": (5, 1)}.get)
-        strangers = Turns(3)
+        strangers, before = Turns(3), turned_away("429")
         site = asgi.Site(threads)
         site.turns["agent", 0] = strangers
         statuses = []
@@ -266,6 +267,7 @@ class TestRouting:
             assert strangers.pace.debt_until
             strangers.pace.debt_until = monotonic() + PATIENCE
         assert statuses == [(401, False), (429, True), (401, False)]
+        assert turned_away("429") == before + 1
 
     def test_looks_at_strangers_browsers_at_a_pace(self, threads, monkeypatch, db):
         monkeypatch.setattr(pace, "LONGEST", 0.0)
@@ -273,8 +275,9 @@ class TestRouting:
         login, strangers = request("/admin/login/"), site.turns_of("stranger", "", 2)
         assert talk(site, login, BODY)[0]["status"] == 200
         assert strangers.pace.debt_until  # every page counts
-        strangers.pace.debt_until = monotonic() + PATIENCE
+        strangers.pace.debt_until, before = monotonic() + PATIENCE, turned_away("503")
         assert talk(site, login, BODY)[0]["status"] == 503
+        assert turned_away("503") == before + 1
         known = signing.dumps(["ada", "1"], salt=known_browsers.COOKIE)
         hers = request("/admin/login/")
         hers["headers"] += [(b"cookie", f"nexus_browser={known}".encode())]

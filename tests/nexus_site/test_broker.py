@@ -230,3 +230,35 @@ class TestEncryption:
             connection.ensure_connection(max_retries=1, timeout=1)
         wait_until(lambda: did)
         assert did == [does]
+
+
+class TestHealth:
+    @pytest.fixture
+    def redis(self, serve, tmp_path, monkeypatch):
+        """A client of the broker that is asked."""
+        serve()
+        asked = Celery(broker=broker.url_under(tmp_path))
+        monkeypatch.setattr(health, "app", asked)
+        with asked.connection() as opened:
+            yield opened.default_channel.client
+
+    @pytest.mark.parametrize(
+        ("state", "problem"),
+        [
+            (lambda _: None, ""),
+            (lambda redis: redis.config_set("maxmemory", 1), "OutOfMemoryError"),
+            (lambda redis: redis.config_set("min-replicas-to-write", 1), "ResponseError"),
+            (lambda redis: redis.replicaof("127.0.0.1", 1), "ReadOnlyError"),
+        ],
+    )
+    def test_says_that_a_broker_takes_no_messages(self, redis, state, problem):
+        """One that is full, or only reads, was called reachable."""
+        state(redis)
+        assert health.broker_problem() == problem
+
+    def test_asks_a_broker_whose_user_writes_to_the_queues_only(self, redis):
+        redis.acl_setuser(
+            "default", enabled=True, nopass=True, reset_keys=True, keys=["celery"],
+            commands=["+@all"],
+        )  # fmt: skip
+        assert health.broker_problem() == ""

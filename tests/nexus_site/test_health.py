@@ -32,7 +32,7 @@ class TestAlive:
 @pytest.fixture(autouse=True)
 def nothing_checked_yet():
     health.readiness.forget()
-    for metrics in STATE._collector_to_names:
+    for metrics in (*STATE._collector_to_names, *health.LIVE._collector_to_names):
         metrics._families.forget()
 
 
@@ -196,6 +196,23 @@ class TestMetrics:
         text = client.get("/metrics").content.decode()
         assert "INVENTED" not in text
         assert "nowhere" not in text
+
+    def test_counts_on_at_once_while_its_database_is_gone(self, client, monkeypatch):
+        """Prometheus waits ten seconds, the pool for a connection as long."""
+        monkeypatch.setitem(health.QUICKLY, "port", "1")
+        text = client.get("/metrics").content
+        assert b"nexus_http_request_seconds" in text
+        assert b"nexus_work" not in text
+
+    @pytest.mark.django_db(transaction=True)
+    def test_wait_for_no_lock(self, client):
+        given = connection.get_connection_params()
+        where = {name: given[name] for name in ("dbname", "user", "host")}
+        with psycopg.connect(**where) as other:
+            other.execute("LOCK TABLE tasks_task IN ACCESS EXCLUSIVE MODE")
+            text = client.get("/metrics").content
+        assert b"nexus_tasks_unfinished" not in text
+        assert b"nexus_ledger_whole" in text
 
     def test_counts_on_without_its_database(self, client, monkeypatch):
         def lost(registry):

@@ -15,6 +15,7 @@ import uvicorn
 from nexus_site.run import web
 from nexus_site.serving import protocol
 from nexus_site.serving.protocol import JOINED, ConnectionLimits, JoinedAnswer, bounded
+from tests.measured import turned_away
 from tests.patience import PATIENCE, wait_until
 from toolbox.faces.bodies import Disconnected
 from toolbox.faces.threads import TURN, in_turn
@@ -182,9 +183,11 @@ class TestHeaders:
         ],
     )
     def test_larger_than_the_limit_are_refused(self, port, head):
+        before = turned_away("431")
         with connect(port) as client:
             send_all(client, head)
             assert rest_of(client).startswith(b"HTTP/1.1 431 ")
+        assert turned_away("431") == before + 1
 
     def test_larger_in_sum_with_trailers_are_refused(self, port):
         with connect(port) as client:
