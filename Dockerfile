@@ -14,7 +14,8 @@ RUN apt-get update \
     && apt-get install -y --no-install-recommends bubblewrap git util-linux \
     && rm -rf /var/lib/apt/lists/* \
     && useradd --uid 10001 --create-home --home-dir /var/lib/nexus nexus \
-    && install --directory --owner=nexus --group=nexus --mode=700 /var/lib/nexus-ledger
+    && install --directory --owner=nexus --group=nexus --mode=700 /var/lib/nexus-ledger \
+    && install --directory --owner=nexus --group=nexus --mode=700 /var/backups/nexus
 
 WORKDIR /srv/nexus
 COPY --from=packages /srv/nexus/.venv .venv
@@ -34,7 +35,7 @@ RUN SECRET_KEY="$(python -c 'import secrets; print(secrets.token_urlsafe(64))')"
     && chown nexus:nexus /var/lib/nexus
 
 USER 10001
-VOLUME /var/lib/nexus /var/lib/nexus-ledger
+VOLUME /var/lib/nexus /var/lib/nexus-ledger /var/backups/nexus
 EXPOSE 8000
 HEALTHCHECK --interval=30s --timeout=5s --start-period=60s \
     CMD [".venv/bin/python", "deploy/healthcheck.py"]

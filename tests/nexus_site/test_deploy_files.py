@@ -139,7 +139,13 @@ class TestTheComposeFile:
         targets = [each.split(":")[1] for each in COMPOSE["services"]["nexus"]["volumes"]]
         assert targets
         for target in targets:
-            assert re.search(rf"(chown nexus:nexus|--owner=nexus .*) {target}\n", made), target
+            of_its_user = rf"(chown nexus:nexus|--owner=nexus .*) {target}( \\)?\n"
+            assert re.search(of_its_user, made), target
+
+    def test_has_a_place_for_the_copies_that_the_page_makes(self):
+        page = (ROOT / "docs" / "production.md").read_text()
+        place = "backups:" + re.search(r"^    name=(.+)/\$\(date", page, re.MULTILINE)[1]
+        assert place in COMPOSE["services"]["nexus"]["volumes"]
 
 
 class TestTheProxies:
