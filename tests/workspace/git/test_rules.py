@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from datetime import UTC, datetime
+from itertools import product
 from types import SimpleNamespace
 
 import pytest
@@ -13,7 +14,7 @@ from core.addresses import repository_problem
 from core.decision import Allow, Code, Deny
 from orgchart.packs.checking import sound_pack
 from orgchart.packs.pack import policy_of
-from orgchart.policy.compiled import FileScopes
+from orgchart.policy.compiled import BOARD_PARTY, FileScopes
 from orgchart.policy.vocabulary import ContractScope
 from tests.orgchart.world import PACKS
 from workspace.git import rules
@@ -29,12 +30,26 @@ NEXUS = policy_of(sound_pack(PACKS / "nexus"))
 BACKEND = SimpleNamespace(id=1, handle="backend_worker", role="backend_worker", managers=("it",))
 
 
+AGENTS = list(NEXUS.by_id.values())
+
+
 def contract(state=ContractState.REVIEW, **fields):
     return ContractFacts(
         id="CON-1", kind=ContractKind.WORK, state=state, version=1,
-        issuer=SimpleNamespace(id=2, handle="it"), assignee=BACKEND, assigned_branch="feat/x",
-        department="tech", **fields,
+        assigned_branch="feat/x", department="tech",
+        **{"issuer": SimpleNamespace(id=2, handle="it"), "assignee": BACKEND} | fields,
     )  # fmt: skip
+
+
+def managers_of(agent):
+    """The handles of all agents above one."""
+    found, left = set(), [agent]
+    while left:
+        for handle in left.pop().managers:
+            if handle not in found and handle != "board":
+                found.add(handle)
+                left.append(NEXUS.agents[handle])
+    return found
 
 
 class TestAReview:
@@ -53,7 +68,12 @@ class TestAReview:
             assignee=NEXUS.agents["backend_worker"],
         )
         found = rules.can_review(given, NEXUS.agents[who], NEXUS)
-        assert (found.code if isinstance(found, Deny) else None) == code
+        assert (found.code if isinstance(found, Deny) else type(found)) == (code or Allow)
+
+    def test_is_of_an_issuer_that_manages_nobody_of_them(self):
+        issuer, assignee = NEXUS.agents["product_manager"], NEXUS.agents["backend_worker"]
+        given = contract(issuer=issuer, assignee=assignee)
+        assert isinstance(rules.can_review(given, issuer, NEXUS), Allow)
 
     def test_is_not_of_who_worked_on_the_branch_before(self):
         it = NEXUS.agents["it_manager"]
@@ -170,6 +190,30 @@ class TestABranch:
     def test_is_free_without_one_and_for_its_own(self):
         assert isinstance(rules.can_continue_branch("feat/x", None, "CON-2"), Allow)
         assert isinstance(rules.can_continue_branch("feat/x", contract(), "CON-1"), Allow)
+
+    def test_of_another_contract_is_refused_by_name_and_state(self):
+        open_one = contract(ContractState.IN_PROGRESS)
+        found = rules.can_continue_branch("feat/x", open_one, "CON-2")
+        assert (found.code, "is in_progress" in found.message) == (Code.BRANCH_DENIED, True)
+
+    def test_is_gone_on_with_where_all_that_was_pushed_is_in_scope(self):
+        allowed = Allow("in scope")
+        assert rules.can_take_over("feat/x", allowed) is allowed
+        secret = Deny(Code.SCOPE_DENIED, "an agent's words.py is out of scope", "", rule="")
+        found = rules.can_take_over("feat/x", secret)
+        assert found.code is Code.BRANCH_DENIED
+        assert "words.py" not in found.message  # a name is text of another agent
+
+    @pytest.mark.parametrize("issuer", [*AGENTS, BOARD_PARTY], ids=lambda who: who.handle)
+    def test_is_handed_over_by_who_ordered_the_work_or_is_above_who_did_it(self, issuer):
+        for ordered, did, does in product([*AGENTS, BOARD_PARTY], AGENTS, AGENTS):
+            before = contract(issuer=ordered, assignee=did)
+            now = contract(issuer=issuer, assignee=does)
+            above = issuer.handle in managers_of(did)
+            wanted = did is does or issuer is ordered or above
+            found = rules.can_hand_over("feat/x", before, now, NEXUS)
+            assert isinstance(found, Allow) is wanted, (ordered.handle, did.handle, does.handle)
+            assert wanted or found.code is Code.BRANCH_DENIED
 
 
 class TestAnAddress:
