@@ -216,7 +216,7 @@ class Site:
         if bridge.threads is self.strangers_threads:
             turn = self.turns_of("stranger", "", STRANGERS)
             if len(turn.waiting) >= STRANGERS_WAITING or not await turn.pace.admit():
-                await self.turn_away(errors.crowded(), send)
+                await self.turn_away(errors.crowded(scope["path"]), send)
                 return
             TURN.set((turn,))
             send = turn.pace.noting(send, ANSWERS)

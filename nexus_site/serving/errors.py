@@ -33,6 +33,13 @@ NOT_ENCRYPTED = deny(
     "use https://, and ask for a new key: this one was readable on the network",
     rule="https",
 )
+CROWD = deny(
+    Code.RATE_LIMITED,
+    "too many requests without a key wait here",
+    "ask again when retry_after is over; calls with a key wait apart",
+    rule="no agent's calls keep others from theirs (spec: wire 45)",
+    retry_after=10,
+)
 FOREIGN = "not a host or a page of this server\n"
 
 
@@ -88,8 +95,10 @@ def malformed() -> HttpResponse:
     return HttpResponse("This request is malformed.\n", status=400, content_type="text/plain")
 
 
-def crowded() -> HttpResponse:
+def crowded(path: str) -> HttpResponse:
     """Too many requests wait already of clients that have not proved who they are."""
+    if is_for_machine(path):
+        return error_response(CROWD)
     text = "Too many requests wait here. Try again in a few seconds.\n"
     headers = {"Retry-After": "10"}
     return HttpResponse(text, status=503, content_type="text/plain", headers=headers)

@@ -278,6 +278,8 @@ class TestRouting:
         strangers.pace.debt_until, before = monotonic() + PATIENCE, turned_away("503")
         assert talk(site, login, BODY)[0]["status"] == 503
         assert turned_away("503") == before + 1
+        start, answer = talk(site, request("/api/schema/"), BODY)
+        assert (start["status"], json.loads(answer["body"])["error_code"]) == (429, "RATE_LIMITED")
         known = signing.dumps(["ada", "1"], salt=known_browsers.COOKIE)
         hers = request("/admin/login/")
         hers["headers"] += [(b"cookie", f"nexus_browser={known}".encode())]
