@@ -42,10 +42,16 @@ def test_call(nexus, what):  # noqa: F811
         assert response.status_code == status, response.content
 
     call()  # what is made once is made now
+    # Another thread may leave something meanwhile; what a call leaves is there after each.
+    assert min(circles_after(call) for _ in range(3)) == 0
+
+
+def circles_after(call):
+    """How many objects only the search for circles finds after a call."""
     gc.collect()
     gc.disable()
     try:
         call()
-        assert gc.collect() == 0
+        return gc.collect()
     finally:
         gc.enable()
