@@ -175,6 +175,24 @@ class TestAMerge:
         found = rules.can_merge(contract(), submission=submitted, judged=TIP, tip=TIP, wanted=None)
         assert said in found.message
 
+    @pytest.mark.parametrize(("judged", "said"), [("", "no commit"), (OTHER, OTHER)])
+    def test_says_which_commit_qa_passed(self, judged, said):
+        found = rules.can_merge(contract(), submission=PASSED, judged=judged, tip=TIP, wanted=None)
+        assert f"QA's PASS is about {said}" in found.message
+
+    @pytest.mark.parametrize(
+        ("state", "step"),
+        [(ContractState.REVIEW, "close_contract"), (ContractState.PASSED, "supersedes")],
+    )
+    def test_that_waits_for_qa_has_a_next_step(self, state, step):
+        """What passed is not sent back: the rest is a contract of its own."""
+        found = rules.can_merge(contract(state), submission=None, judged="", tip=TIP, wanted=None)
+        assert step in found.next_action
+
+    def test_that_conflicts_names_the_files(self):
+        assert "changed the same lines in a.py" in rules.conflicted("b", "main", ["a.py"]).message
+        assert "in the same files" in rules.conflicted("b", "main", []).message
+
     def test_ends_only_without_conflicts(self):
         assert isinstance(rules.can_end_merge([]), Allow)
         assert rules.can_end_merge(["a.py"]).details["conflicts"] == ["a.py"]
