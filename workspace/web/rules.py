@@ -77,7 +77,7 @@ def media_type(content_type: str) -> tuple[str, str]:
 
 def can_read(kind: str, url: str) -> Decision:
     """Decide whether an answer of this media type is text that an agent can read."""
-    if kind in HTML or TEXT.fullmatch(kind):
+    if TEXT.fullmatch(kind):
         return Allow(f"{kind} is text")
     return deny(
         Code.INVALID_PARAMS,
