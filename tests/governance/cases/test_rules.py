@@ -56,6 +56,28 @@ class TestTheTables:
         assert set(REFUSALS) == set(Situation)
 
 
+SETS_OF_OFFICES = [
+    frozenset(some)
+    for size in range(len(Office) + 1)
+    for some in itertools.combinations(Office, size)
+]
+
+
+class TestOpening:
+    @pytest.mark.parametrize("offices", SETS_OF_OFFICES)
+    def test_is_of_the_analyst(self, offices):
+        wanted = "OK" if Office.ANALYST in offices else oracle.MISTAKES["OPENED_BY_OTHER"]
+        assert code_of(rules.can_open(Officer(ME, offices))) == wanted
+
+    @pytest.mark.parametrize("held", SETS_OF_OFFICES)
+    def test_needs_every_office_held(self, held):
+        found = rules.can_run_to_end(held)
+        vacant = [office.value for office in Office if office not in held]
+        assert isinstance(found, Allow) is (not vacant)
+        if vacant:
+            assert ", ".join(vacant) in found.message
+
+
 class TestSubmitting:
     @pytest.mark.parametrize("state", ["open", "paused", "delivered", "stopped"])
     @pytest.mark.parametrize("office", oracle.OFFICES)
