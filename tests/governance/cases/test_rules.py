@@ -97,6 +97,14 @@ class TestSubmitting:
             is_fault = code != "OK" and fault_of(decision) is not None
             assert is_fault is violation, (at, stage)
 
+    @pytest.mark.parametrize("at", Stage)
+    def test_a_verdict_is_no_submission(self, at):
+        """The CONDUCTOR rules; it submits nothing."""
+        case = CaseFacts(position("open", at), CaseRecord(authors=frozenset()))
+        conductor = Officer(ME, frozenset({Office.CONDUCTOR}))
+        found = rules.can_take_turn(case, conductor, Stage.VERDICT)
+        assert code_of(found) == REFUSALS[Situation.OTHER_STAGE].code.value
+
     @pytest.mark.parametrize(("stage", "outcome"), oracle.LEADS)
     def test_leads_where_the_table_says(self, stage, outcome):
         to = rules.after_submission(position("open", stage), Stage(stage), Outcome(outcome)).at
