@@ -130,6 +130,38 @@ class TestSubmitting:
             )
             assert decision.rule == Situation.SECOND_OFFICE
 
+    @pytest.mark.parametrize("stage", oracle.STAGES[:-1])
+    @pytest.mark.parametrize("acted", [(ME, True), (OTHER, True), (OTHER, False)])
+    def test_is_open_to_who_acted_in_this_office_or_to_others_who_acted(self, stage, acted):
+        office = OFFICE_OF[Stage(stage)]
+        agent, in_this = acted
+        other = Office.CONDUCTOR if office is not Office.CONDUCTOR else Office.ANALYST
+        record = CaseRecord(acted=frozenset({(agent, office if in_this else other)}))
+        case = CaseFacts(position("open", stage), record)
+        found = rules.can_take_turn(case, Officer(ME, frozenset({office})), Stage(stage))
+        assert isinstance(found, Allow)
+
+    @pytest.mark.parametrize("written", [None, *oracle.STAGES[:-1]])
+    def test_before_its_stage_says_whether_another_has_written_it(self, written):
+        """`written` is the one stage that another agent has submitted."""
+        authors = frozenset() if written is None else frozenset({(Stage(written), OTHER)})
+        case = CaseFacts(position("open", "VERDICT"), CaseRecord(authors=authors))
+        for stage in oracle.STAGES[:-1]:
+            who = Officer(ME, frozenset({OFFICE_OF[Stage(stage)]}))
+            found = rules.can_take_turn(case, who, Stage(stage))
+            second = Situation.SECOND_AUTHOR if stage == written else Situation.BEFORE_ITS_STAGE
+            assert found.rule == second
+
+    def test_may_approve_where_no_signal_obliges_and_only_in_its_turn(self):
+        reviewer = Officer(ME, frozenset({Office.REVIEWER}))
+        quiet = CaseFacts(position("open", "REVIEW"), CaseRecord())
+        approved = rules.can_submit(quiet, reviewer, Stage.REVIEW, Outcome.APPROVED)
+        assert isinstance(approved, Allow)
+        obliged = CaseRecord(must_reject=frozenset({Signal.REJECTED}))
+        early = CaseFacts(position("open", "TASKS"), obliged)
+        found = rules.can_submit(early, reviewer, Stage.REVIEW, Outcome.APPROVED)
+        assert found.rule == Situation.BEFORE_ITS_STAGE
+
     @pytest.mark.parametrize("signal", [s for s in Signal if SIGNALS[s].must_reject])
     def test_must_reject_after_a_signal(self, signal):
         case = CaseFacts(position("open", "REVIEW"), CaseRecord(must_reject=frozenset({signal})))
@@ -170,6 +202,31 @@ class TestRuling:
         conductor = Officer(ME, frozenset({Office.CONDUCTOR}))
         wanted = (review, test, failed_by) == ("APPROVED", "PASSED", None)
         assert isinstance(rules.can_rule(case, conductor, Ruling.DELIVER), Allow) is wanted
+
+    @pytest.mark.parametrize("ruling", Ruling)
+    @pytest.mark.parametrize("office", [office for office in Office if office != "CONDUCTOR"])
+    def test_is_not_of_who_acted_in_another_office(self, ruling, office):
+        """Whoever else acted in it."""
+        conductor = Officer(ME, frozenset({Office.CONDUCTOR, office}))
+        at = Position(stage=Stage.VERDICT, failed_by=Signal.REJECTED)
+        mine = CaseRecord(acted=frozenset({(ME, office)}))
+        assert rules.can_rule(CaseFacts(at, mine), conductor, ruling).rule == (
+            Situation.SECOND_OFFICE
+        )
+        fine = CaseRecord(acted=frozenset({(OTHER, office), (ME, Office.CONDUCTOR)}))
+        found = rules.can_rule(CaseFacts(at, fine), conductor, ruling)
+        assert isinstance(found, Allow) is (ruling is not Ruling.DELIVER)
+
+    @pytest.mark.parametrize("failed_by", [None, *Signal])
+    @pytest.mark.parametrize("is_done", [False, True])
+    def test_is_open_as_each_is_allowed(self, failed_by, is_done):
+        at = Position(stage=Stage.VERDICT, failed_by=failed_by)
+        done = CaseRecord(review=Outcome.APPROVED, test=Outcome.PASSED)
+        case = CaseFacts(at, done if is_done else CaseRecord())
+        wanted = {Ruling.STOP}
+        wanted |= {Ruling.CONTINUE} if failed_by else set()
+        wanted |= {Ruling.DELIVER} if is_done and not failed_by else set()
+        assert set(rules.open_rulings(case)) == wanted
 
 
 class TestInputs:
