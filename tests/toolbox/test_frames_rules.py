@@ -19,6 +19,7 @@ from toolbox.frames.rules import (
     can_open,
     can_return,
     delegates_of,
+    delegators_of,
     narrowed,
 )
 from toolbox.frames.vocabulary import UNENDED, FrameState
@@ -109,6 +110,27 @@ class TestCanDelegate:
                 said = [can_delegate(source, each, target, policy) for each in (agent_, gone)]
                 assert said[0] == said[1]
                 assert said[0].code is Code.CONTACT_DENIED
+
+    @pytest.mark.parametrize("member_delegation", [False, True])
+    @pytest.mark.parametrize("gone", [None, *delegation.ADDRESSES])
+    def test_is_listed_in_both_directions(self, member_delegation, gone):
+        """Who is deactivated takes no new delegation; what it gave comes back."""
+        policy = policy_of(member_delegation=member_delegation)
+        allowed = set(delegation.ALLOWED)
+        allowed |= delegation.WITH_MEMBER_DELEGATION if member_delegation else set()
+        if gone:
+            left = policy.resolve(gone)
+            policy.agents[left.handle] = replace(left, active=False)
+        for one in delegation.ADDRESSES:
+            takers = sorted(other for other in delegation.ADDRESSES if (one, other) in allowed)
+            givers = [
+                policy.resolve(other).id
+                for other in delegation.ADDRESSES
+                if (other, one) in allowed
+            ]
+            listed = delegates_of(policy.resolve(one), policy)
+            assert listed == tuple(taker for taker in takers if taker != gone)
+            assert sorted(delegators_of(policy.resolve(one), policy)) == sorted(givers)
 
     def test_gives_agents_without_a_group_nobody(self):
         alone = (replace(agent(90, "loner"), is_leader=True), agent(91, "other"))
