@@ -31,8 +31,11 @@ CREATING, QUARANTINE = ".repository-", ".quarantine-"
 """Folders of commands under way: a repository, and objects that may be refused."""
 
 REF_LOCKS = "refs/**/*.lock"
+LEFT_OBJECTS = ("pack/tmp_*", "pack/.tmp-*", "tmp_objdir-*", "??/tmp_obj_*")
+"""What a killed command leaves under `objects`: git removes it late, and not where it prunes."""
 LEFT = 5 * running.SECONDS
-"""Seconds after which a lock is of no command that still works."""
+"""Seconds after which a lock, or an object that is half there, is of no command that still works.
+"""
 
 NEWEST_KNOWN_TO_LACK = (2, 37)
 """`git merge-tree --write-tree` came after it."""
@@ -122,6 +125,19 @@ class BareRepository:
                     lock.unlink()
                     removed += 1
         return removed > 0
+
+    def remove_left_objects(self) -> None:
+        """Remove what killed commands wrote by half; it can be as large as the repository."""
+        before = time.time() - LEFT
+        for pattern in LEFT_OBJECTS:
+            for left in self.folder.joinpath("objects").glob(pattern):
+                with suppress(FileNotFoundError):  # its command ended, and removed it
+                    if left.stat().st_mtime >= before:
+                        continue
+                    if left.is_dir():
+                        shutil.rmtree(left)
+                    else:
+                        left.unlink()
 
     @property
     def _objects(self) -> dict[str, str]:

@@ -49,6 +49,8 @@ def _claim(now: datetime) -> Sequence[Repository]:
 def _collect(repository: Repository, now: datetime) -> int:
     organisation = repository.organisation
     importing.remove_old(bare_of(organisation).folder)
+    for each in (bare_of(organisation), drafts_of(organisation)):
+        each.remove_left_objects()
     forgotten = _forget(organisation, now)
     merging = Draft.objects.filter(agent__organisation=organisation).exclude(merged_tree="")
     prune = "--no-prune" if merging.exists() else f"--prune={KEPT.days}.days.ago"

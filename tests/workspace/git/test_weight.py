@@ -100,6 +100,24 @@ class TestGarbage:
         collect_garbage(now=timezone.now())
         assert [folder.exists() for folder in (*halves, new)] == [False, False, True]
 
+    def test_is_what_killed_commands_of_git_left(self, hands, left):
+        """Packing that never comes to its end leaves as much as the repository, each hour."""
+        pushed = bare_of(hands.company.organisation).folder
+        halves = [
+            folder / "objects" / name
+            for folder in (pushed, hands.drafts)
+            for name in ("pack/tmp_pack_a", "pack/.tmp-9-pack-b.pack", "ab/tmp_obj_c")
+        ]
+        incoming = pushed / "objects" / "tmp_objdir-incoming-d"
+        new = pushed / "objects" / "pack" / "tmp_pack_new"
+        for half in (*halves, incoming / "pack" / "half", new):
+            half.parent.mkdir(parents=True, exist_ok=True)
+            half.write_text("x")
+        for half in (*halves, incoming):
+            os.utime(half, (0, 0))
+        collect_garbage(now=timezone.now())
+        assert [each.exists() for each in (*halves, incoming, new)] == [False] * 7 + [True]
+
     def test_leaves_agents_able_to_read(self, hands, left):
         assert hands.branch(name="feat/next").status == 200
         hands.write(FILE, "z = 3\n")
