@@ -12,7 +12,9 @@ class SiteConfig(AppConfig):
     verbose_name = "Site"
 
     def ready(self) -> None:
-        """Give groups their rights after every migration; record and check how people sign in."""
+        """Give groups their rights after every migration; record and check how people sign in;
+        forget the rules of another server.
+        """
         from axes.signals import user_locked_out
         from django.contrib.auth.signals import user_logged_in, user_login_failed
 
@@ -22,8 +24,11 @@ class SiteConfig(AppConfig):
         from nexus_site.console.group_rights import grant
         from nexus_site.console.theme import lighten_lists
         from nexus_site.languages.names import translate_names
+        from nexus_site.run.database.base import server_changed
+        from orgchart.policy_cache import POLICIES
 
         proves_password.join(signing_in.proves_password)
+        server_changed.join(POLICIES.clear)
         translate_names()
         lighten_lists()
         post_migrate.connect(grant, dispatch_uid="nexus_site.console.group_rights")

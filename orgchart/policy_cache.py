@@ -44,15 +44,16 @@ def _outermost_block() -> Any:
 class PolicyCache:
     """Compiled policies by organisation and version; the least recently used are dropped.
 
-    A version never changes its meaning, so an entry is never stale: the caller names the version
-    that it read in the same query as its key. A policy is compiled by one thread; others that
-    need it wait for the result. The bound is memory, not a number of policies: an organisation of
-    a thousand agents takes the place of twenty small ones.
+    A version of one server never changes its meaning, so an entry is never stale: the caller names
+    the version that it read in the same query as its key. Behind a failover the last versions may
+    be lost and are counted again, so all is forgotten then (Spec: clocks 17). A policy is compiled
+    by one thread; others that need it wait for the result. The bound is memory, not a number of
+    policies: an organisation of a thousand agents takes the place of twenty small ones.
     """
 
     def __init__(self, capacity: int = CACHED_BYTES) -> None:
         self._capacity = capacity
-        self._bytes = 0
+        self._bytes = self._times_forgotten = 0
         self._lock = Lock()
         self._policies: OrderedDict[int, Policy] = OrderedDict()
         self._compiling: WeakValueDictionary[int, _CompileLock] = WeakValueDictionary()
@@ -69,15 +70,17 @@ class PolicyCache:
         with mine.lock:
             held = self._find(organisation_id, version)
             if held is None:
+                times_forgotten = self._times_forgotten
                 held = compile_policy(organisation_id)
-                self._keep(held)
+                self._keep(held, times_forgotten)
             return held
 
     def clear(self) -> None:
-        """Forget everything; for tests that reuse ids."""
+        """Forget everything, also what is being compiled."""
         with self._lock:
             self._policies.clear()
             self._bytes = 0
+            self._times_forgotten += 1
 
     def _find(self, organisation_id: int, version: int) -> Policy | None:
         with self._lock:
@@ -87,8 +90,10 @@ class PolicyCache:
             self._policies.move_to_end(organisation_id)
             return held
 
-    def _keep(self, policy: Policy) -> None:
+    def _keep(self, policy: Policy, times_forgotten: int | None = None) -> None:
         with self._lock:
+            if times_forgotten not in (None, self._times_forgotten):
+                return
             replaced = self._policies.pop(policy.organisation_id, None)
             self._policies[policy.organisation_id] = policy
             self._bytes += bytes_of(policy) - (bytes_of(replaced) if replaced else 0)

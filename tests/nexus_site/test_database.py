@@ -23,6 +23,9 @@ from psycopg.pq import Format
 from core.database import fetch_row
 from nexus_site.run.database import base as database
 from nexus_site.run.database.base import SET_UP, TIME, Cursor, NewestFirst
+from orgchart.models import Organisation
+from orgchart.policy_cache import current_policy
+from tests.company import load_company
 from tests.patience import PATIENCE
 
 AT_ONCE = 4
@@ -66,6 +69,22 @@ def test_a_call_never_meets_a_connection_that_the_server_ended(pooled):
     for _ in range(3):
         end_all()
         assert all(pooled.map(lambda _: ask(), range(3 * AT_ONCE)))
+
+
+def test_no_rule_of_a_lost_end_is_kept_behind_a_failover(pooled, monkeypatch):
+    """A replica that lacked the last versions gives their numbers to other changes."""
+    acme = load_company("nexus").organisation
+    lost = current_policy(acme.id)
+    Organisation.objects.filter(id=acme.id).update(settings={"max_rounds": 9})
+    assert current_policy(acme.id) is lost, "nothing says that it changed"
+    connection.close()
+    end_all()
+    monkeypatch.setattr(database, "_server", ["another one"])
+    assert current_policy(acme.id).settings["max_rounds"] == 9
+    kept = current_policy(acme.id)
+    connection.close()
+    end_all()
+    assert current_policy(acme.id) is kept, "it is the same server"
 
 
 def ask_and_end_all():

@@ -55,6 +55,19 @@ class TestTheCache:
         assert change(7) == 7
         assert current_policy(acme.id).version == 2
 
+    def test_keeps_nothing_that_was_read_before_it_was_cleared(self, acme, monkeypatch):
+        cache = PolicyCache()
+
+        def lost(organisation_id):
+            policy = compile_policy(organisation_id)
+            cache.clear()
+            return policy
+
+        with monkeypatch.context() as patched:
+            patched.setattr(policy_cache, "compile_policy", lost)
+            held = cache.get(acme.id, 1)
+        assert cache.get(acme.id, 1) is not held
+
     def test_forgets_the_least_used(self, acme, monkeypatch):
         compiled = []
 

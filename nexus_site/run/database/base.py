@@ -15,6 +15,7 @@ from psycopg.adapt import AdaptersMap
 from psycopg.pq import Format
 from psycopg_pool import ConnectionPool
 
+from core.hooks import Hook
 from nexus_site.run import cluster_lock
 from nexus_site.run.postgres import Cluster
 
@@ -26,6 +27,16 @@ which a short call would make for each of its statements."""
 TIME = psycopg.adapters.types["timestamptz"].oid
 SET_UP = "nexus_set_up"
 """The attribute of psycopg's connection that Django has made ready."""
+
+SERVER = """
+SELECT pg_postmaster_start_time()::text || ' ' || oid FROM pg_database
+WHERE datname = current_database()
+"""
+"""Which database this is: after a failover, a restart or a restore it is another one."""
+
+server_changed: Hook[[], None] = Hook("what a process knows of rows may be known of lost ones")
+_server = [""]
+"""The last that this process was connected to."""
 
 cluster_of = cache(Cluster.under)
 """The cluster of a folder; finding it asks the file system, and every connection asks for it."""
@@ -144,6 +155,7 @@ class DatabaseWrapper(base.DatabaseWrapper):
         self._lent = lent
         try:
             super().connect()
+            _meet_server(lent)
         finally:
             self._lent = None
             if self.connection is None:
@@ -168,6 +180,14 @@ class DatabaseWrapper(base.DatabaseWrapper):
                 return connection
             connection.close()
             pool.putconn(connection)  # which makes a fresh one instead
+
+
+def _meet_server(new: psycopg.Connection) -> None:
+    """Forget what was read from another server, before anything is read from this one."""
+    (found,) = new.execute(SERVER).fetchone() or ("",)
+    if found != _server[0]:
+        _server[0] = found
+        server_changed()
 
 
 def is_ended(connection: psycopg.Connection) -> bool:
