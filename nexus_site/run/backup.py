@@ -28,6 +28,7 @@ from core.files import keep_names, place
 from documents.root import forget_root, root
 from ledger.chain_end import last_seal
 from nexus_site.run import roles
+from nexus_site.run.alone import alone_on_database
 from nexus_site.run.archives import UNFINISHED, is_empty, pack, unpacked
 from nexus_site.run.postgres import Cluster, all_binaries, locked
 from nexus_site.run.shim import end_with_parent
@@ -176,9 +177,9 @@ def restore(folder: Path, *, keys: Path | None) -> Manifest:
     Nothing that exists is overwritten. The database is restored whole or not at all, and the files
     are there before it, so that a full disk leaves nothing half done. Where a restore of the same
     backup was killed after it filled the database, this one does the rest. Another restore waits
-    until this one ends. Raises CannotCopy.
+    until this one ends, and so does a start, which would found a company. Raises CannotCopy.
     """
-    with locked(settings.NEXUS_VAR / LOCK):
+    with locked(settings.NEXUS_VAR / LOCK), alone_on_database():
         return _restore(folder, keys=keys)
 
 
@@ -303,6 +304,7 @@ def _run(program: str, options: Sequence[str], folder: Path) -> str:
         umask=0o077,  # the copy stays private where its folder is not copied with it
         capture_output=True,
         text=True,
+        errors="replace",  # a damaged dump is quoted as it is
         check=False,
     )
     if done.returncode != 0:

@@ -4,7 +4,7 @@ import json
 import os
 import subprocess
 import sys
-from contextlib import nullcontext, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from datetime import datetime, timedelta
 from io import StringIO
 from pathlib import Path
@@ -26,7 +26,8 @@ from django.utils import timezone
 from documents.root import know_root
 from ledger.sealer import seal_events
 from nexus_site.management.commands import up
-from nexus_site.run import archives, backup, command, first_run, safety
+from nexus_site.run import archives, backup, command, first_run, roles, safety
+from nexus_site.run.alone import LOCK
 from nexus_site.run.backup import CannotCopy, back_up, read_manifest
 from nexus_site.run.fork import fork, status_of
 from nexus_site.run.processes import lives
@@ -436,6 +437,43 @@ class TestARestore:
         assert (done.returncode, "mistyped.tar" in done.stderr) == (1, True)
         assert secret.read_text() == "u" * 86
 
+    def test_of_a_damaged_dump_leaves_no_mark(self, places, empty):
+        """What PostgreSQL quotes of it is no text: nothing would start until it is restored."""
+        copy_sealed(places, keys=None)
+        quoting = places / "pg_restore"
+        quoting.write_text("#!/bin/sh\nprintf 'no table \\363' >&2\nexit 1\n")
+        quoting.chmod(0o755)
+        damaged = (
+            "from pathlib import Path; from nexus_site.run import backup;"
+            "found, mark = backup._program, backup.settings.NEXUS_VAR / backup.BEGUN;"
+            f"backup._program = lambda name: {str(quoting)!r} if mark.exists() else found(name);"
+            f"backup.restore(Path({str(places / 'copy')!r}), keys=None)"
+        )
+        done = manage(places, empty, "shell", "--no-imports", "-c", damaged)
+        assert "CannotCopy: pg_restore failed: no table" in done.stderr
+        assert not (places / "elsewhere" / backup.BEGUN).exists()
+
+    def test_waits_for_a_start_that_founds_a_company(self, places, empty):
+        """It would fill the tables that are founded meanwhile, or leave the mark of a begun one."""
+        back_up(places / "copy", keys=None, now=timezone.now())
+
+        def found():
+            with psycopg.connect(**empty) as starting:
+                starting.execute(f"SELECT pg_advisory_xact_lock({LOCK})")
+                is_held.set()
+                is_held_for.wait(4)
+                starting.execute("CREATE TABLE founded ()")
+
+        is_held, is_held_for = Signal(), Signal()
+        start = Thread(target=found)
+        start.start()
+        assert is_held.wait(5)
+        done = manage(places, empty, "restore", places / "copy")
+        is_held_for.set()
+        start.join()
+        assert "restore into an empty one" in done.stderr
+        assert not (places / "elsewhere" / backup.BEGUN).exists()
+
     def test_without_its_company_tree_does_not_touch_the_database(self, places, empty):
         load_company("nexus")
         back_up(places / "copy", keys=None, now=timezone.now())
@@ -507,6 +545,19 @@ class TestAKilledRestore:
         assert up.Command(stderr=said).begin() == 1
         assert "run the same `manage.py restore` again" in said.getvalue()
         assert "run the same `manage.py restore` again" in safety.problem_of_start()
+
+    def test_lets_no_start_go_on_that_waited_for_it(self, places, settings, monkeypatch):
+        @contextmanager
+        def waiting():
+            (settings.NEXUS_VAR / backup.BEGUN).write_text("x")
+            yield
+
+        said, founded = StringIO(), []
+        monkeypatch.setattr(up, "alone_on_database", waiting)
+        monkeypatch.setattr(roles, "become_owner", lambda: None)
+        monkeypatch.setattr(first_run, "migrate", lambda: founded.append(1))
+        assert (up.Command(stderr=said, stdout=StringIO()).begin(), founded) == (1, [])
+        assert "run the same `manage.py restore` again" in said.getvalue()
 
     def test_is_not_finished_by_another_backup(self, places, empty, killed):
         killed("Path.rename")

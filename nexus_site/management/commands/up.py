@@ -128,6 +128,8 @@ class Command(BaseCommand):
 
     def prepare(self) -> None:
         """Bring the tables up to date, and found what there is not yet."""
+        if problem := safety.problem_of_restore():  # it was killed while this start waited for it
+            raise first_run.WrongDatabase(problem)
         first_run.migrate()
         now = timezone.now()
         if loaded := first_run.load_missing_packs(packs=settings.BASE_DIR / "packs", now=now):
