@@ -22,6 +22,10 @@ class Budget:
         """Whether an organisation holds as many as are left for all others."""
         return self.of[organisation_id] >= self.most - self.open
 
+    def left_for(self, organisation_id: int) -> int:
+        """How many more an organisation may hold, as long as others take none."""
+        return -(-max(0, self.most - self.open - self.of[organisation_id]) // 2)
+
     def count(self, change: int, organisation_id: int | None) -> None:
         """One is taken (1) or given back (-1), by an organisation if it is for an agent."""
         self.open += change

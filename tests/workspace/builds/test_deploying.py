@@ -393,7 +393,7 @@ class TestAtOnce:
     def without_queue(self, monkeypatch):
         """So that one agent's deployments meet."""
         monkeypatch.setattr(queue, "_start", lambda *_: True)
-        monkeypatch.setattr(outside_calls, "PLACES", Budget(8))
+        monkeypatch.setattr(outside_calls, "PLACES", Budget(16))
 
     def test_one_approval_starts_one_deployment(self, engine):
         nexus = found()

@@ -537,15 +537,28 @@ class TestThePlaces:
         assert (code(found), found.headers["Retry-After"]) == ("RATE_LIMITED", "5")
         assert code(read(reader, f"http://pages.example:{site.port}/none")) == "OK", "given back"
 
-    def test_are_never_all_of_one_organisation(self, reader, monkeypatch):
+    def test_are_never_all_of_one_organisation(self, nexus, reader, monkeypatch):
         """Whose agents read pages of a server that never answers, one after the other."""
         monkeypatch.setattr(outside_calls, "PLACES", Budget(4))
+        second = caller_of(nexus, "ceo")
         other = caller_of(load_company("dev-team").organisation, "architect")
-        with outside_calls.slot(reader, "pages"), outside_calls.slot(reader, "pages"):
+        with outside_calls.slot(reader, "pages"), outside_calls.slot(second, "pages"):
             with pytest.raises(Denied, match="too many pages"), outside_calls.slot(reader, "pages"):
                 pass
             with outside_calls.slot(other, "pages"):
                 pass
+
+    def test_are_never_all_of_one_agent(self, nexus, reader, monkeypatch):
+        """Whose runs last as long as they may, one after the other."""
+        monkeypatch.setattr(outside_calls, "PLACES", Budget(4))
+        second = caller_of(nexus, "ceo")
+        with outside_calls.slot(reader, "runs"):
+            with pytest.raises(Denied, match="your calls"), outside_calls.slot(reader, "pages"):
+                pass
+            with outside_calls.slot(second, "git calls"):
+                pass
+        with outside_calls.slot(reader, "pages"):
+            pass
 
 
 class TestExplaining:
