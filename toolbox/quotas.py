@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import partial
@@ -109,6 +110,16 @@ UPDATE toolbox_stored SET bytes = bytes - %s, rows = rows - %s WHERE agent_id = 
 """
 
 
+LEAVE = """
+WITH used AS (
+    UPDATE toolbox_usage SET bytes = bytes - %(size)s
+    WHERE agent_id = %(agent)s AND minute = %(minute)s
+)
+UPDATE toolbox_stored SET bytes = bytes - %(size)s WHERE agent_id = %(agent)s
+"""
+"""Bytes that were counted and not written."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Quota:
     """One limit: what it counts, and who can help where it is used up."""
@@ -173,6 +184,33 @@ def charge_incoming(
     _charge_total(Writer(-organisation_id, organisation_id, values), size=size, rows=rows)
 
 
+@dataclass(slots=True)
+class Room:
+    """How many of the bytes that were counted for a call it has used."""
+
+    used: int = 0
+
+
+@contextmanager
+def reserved(*, caller: Caller, size: int, now: datetime) -> Iterator[Room]:
+    """Count the most that a call may come to store; what it has not used is given back at its end.
+
+    For more bytes than are in its parameters. A process that dies has counted too many. Raises
+    Denied QUOTA_EXCEEDED.
+    """
+    agent, room = caller.agent.id, Room()
+    with transaction.atomic():
+        _charge_bytes(agent=agent, policy=caller.policy, size=size, now=now)
+        _charge_total(_writer(agent, caller.policy), size=size, rows=0)
+    try:
+        yield room
+    finally:
+        unused: dict[str, Any] = {"agent": agent, "minute": _minute(now)}
+        unused["size"] = max(0, size - room.used)
+        with connection.cursor() as cursor:
+            cursor.execute(LEAVE, unused)
+
+
 def charge_answer(*, caller: Caller, size: int, now: datetime) -> bool:
     """Count the bytes of an answer that is kept for a day; False where a quota has no room."""
     try:
@@ -204,7 +242,7 @@ def _charge_bytes(*, agent: int, policy: Policy, size: int, now: datetime) -> No
     values: dict[str, Any] = {
         "agent": agent,
         "organisation": policy.organisation_id,
-        "minute": now.replace(second=0, microsecond=0),
+        "minute": _minute(now),
         "size": size,
         **limits,
     }
@@ -227,6 +265,10 @@ def _charge(values: Mapping[str, Any]) -> tuple[bool, int, int, int]:
     """Whether there was room; what was used before in the minute, the day, and the day by all."""
     is_charged, minute, day, by_all = fetch_row(CHARGE, values)
     return is_charged, int(minute), int(day), int(by_all)
+
+
+def _minute(now: datetime) -> datetime:
+    return now.replace(second=0, microsecond=0)
 
 
 def _charge_total(writer: Writer, *, size: int, rows: int) -> None:

@@ -20,8 +20,10 @@ from tests.documents.world import NOW
 from tests.patience import PATIENCE, wait_until
 from tests.workspace.calls import call
 from toolbox.explaining import explain
+from toolbox.models import Stored, Usage
 from workspace.models import Run
 from workspace.runs import queue, services
+from workspace.runs.rules import KEPT
 from workspace.sandbox import driver
 from workspace.tree import agent_folder, work_tree
 
@@ -41,6 +43,26 @@ class TestRunTest:
         result = call(backend, "run_test", paths=["tests/"])["result"]
         assert result["exit_code"] == 0, result["output"]
         assert "1 passed" in result["output"]
+
+    def test_counts_what_it_printed(self, backend, write):
+        """Spec: settings 6. A test may print a mebibyte, and a call asks for it in 40 bytes."""
+        write("tests/test_prints.py", "def test_it():\n    print('x' * 200_000)\n    assert 0\n")
+        before = Stored.objects.get().bytes
+        result = call(backend, "run_test", paths=["tests/test_prints.py"])["result"]
+        (log,) = agent_folder("nexus", "backend_worker").joinpath("runs").iterdir()
+        assert result["exit_code"] == 1
+        assert log.stat().st_size > 200_000
+        assert Usage.objects.get().bytes == log.stat().st_size
+        assert Stored.objects.get().bytes == before + log.stat().st_size
+
+    def test_does_not_begin_where_its_log_has_no_room(self, backend, write, settings):
+        write("tests/test_a.py", GOOD)
+        settings.NEXUS_BYTES_PER_DAY = KEPT - 1
+        refused = call(backend, "run_test", paths=["tests/test_a.py"])
+        assert refused["error_code"] == "QUOTA_EXCEEDED"
+        assert not Run.objects.exists()
+        settings.NEXUS_BYTES_PER_DAY = 3 * KEPT
+        assert call(backend, "run_test", paths=["tests/test_a.py"])["ok"]
 
     def test_says_how_a_failure_looks(self, backend, write):
         write("tests/test_bad.py", "def test_it():\n    assert 'left' == 'right'\n")

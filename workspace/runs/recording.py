@@ -15,13 +15,14 @@ from core.database import retry_broken
 from core.decision import Denied
 from documents.tree import Unsafe
 from ledger.services import record
+from toolbox import quotas
 from toolbox.caller import Caller
 from workspace.files.places import own_tree
 from workspace.models import Run
 from workspace.outside_calls import slot
 from workspace.results import RunLog
 from workspace.runs import queue
-from workspace.runs.rules import stopped
+from workspace.runs.rules import KEPT, stopped
 from workspace.runs.watching import RunWatcher
 from workspace.tree import AGENTS
 
@@ -54,6 +55,11 @@ class RecordedRun:
             retry_broken(partial(self._save, status, timed_out=timed_out), is_repeatable=True)
             self._write_log()
         return self.row.stopped_for
+
+    @property
+    def size(self) -> int:
+        """The bytes of its log."""
+        return len(self._watcher.output)
 
     def require_not_stopped(self) -> None:
         """Raise Denied INVALID_TRANSITION where the run was stopped before its end."""
@@ -120,10 +126,11 @@ def recorded_run(
     """Wait for the caller's turn and record what is done meanwhile as its run of `caller.tool`.
 
     `paths` name what is run, for people; `seconds` is the time it has. The run ends here at the
-    latest, whatever happens. Spec: hands 26, hands 28, hands 29. Raises Denied RATE_LIMITED,
-    INVALID_TRANSITION where a person stopped it, or its agent's right ended, before its turn.
+    latest, whatever happens. What it may print is counted before. Spec: hands 26, hands 28,
+    hands 29, settings 6. Raises Denied RATE_LIMITED, QUOTA_EXCEEDED, INVALID_TRANSITION where a
+    person stopped it, or its agent's right ended, before its turn.
     """
-    with slot(caller, "runs"):
+    with slot(caller, "runs"), quotas.reserved(caller=caller, size=KEPT, now=now) as room:
         row = queue.take_turn(caller=caller, paths=paths, commit=commit, seconds=seconds, now=now)
         run = RecordedRun(row, caller)
         try:
@@ -132,4 +139,6 @@ def recorded_run(
             run.end(FAILED)
             raise
         finally:
+            room.used = KEPT  # also where its end cannot be recorded
             run.end(None)
+            room.used = run.size
