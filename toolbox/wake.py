@@ -26,8 +26,10 @@ from toolbox.watches import Watches
 log = structlog.get_logger(__name__)
 
 CHANNEL = "nexus_wake"
-ALL_AGENTS = "*"
-"""The payload of a trigger when a policy changed: rare, so it may be sent inside the commit."""
+ORGANISATION = "o"
+"""What a trigger writes before an organisation's id: all its agents look again. Rare, as a policy
+changes or everyone is paused, so it may be sent inside the commit.
+"""
 RETRY_SECONDS = 1.0
 LISTEN_SECONDS = 5.0
 LOOK_SECONDS = 3.0
@@ -55,19 +57,21 @@ class Waiters:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._waiting: dict[int, list[Waker]] = {}
+        self._organisations: dict[int, int] = {}
 
     @contextmanager
-    def waiting(self, agent_id: int, waker: Waker) -> Iterator[None]:
+    def waiting(self, agent_id: int, waker: Waker, organisation_id: int = 0) -> Iterator[None]:
         """Call `waker`, from any thread, whenever the agent is woken inside the block."""
         with self._lock:
             self._waiting.setdefault(agent_id, []).append(waker)
+            self._organisations[agent_id] = organisation_id
         try:
             yield
         finally:
             with self._lock:
                 self._waiting[agent_id].remove(waker)
                 if not self._waiting[agent_id]:
-                    del self._waiting[agent_id]
+                    del self._waiting[agent_id], self._organisations[agent_id]
 
     def wake(self, agent_ids: Iterable[int]) -> None:
         """Call every waker of these agents."""
@@ -75,6 +79,12 @@ class Waiters:
             wakers = [w for agent_id in agent_ids for w in self._waiting.get(agent_id, ())]
         for waker in wakers:
             waker()
+
+    def wake_organisation(self, organisation_id: int) -> None:
+        """Call every waker of its agents: those of others have nothing to look for."""
+        with self._lock:
+            theirs = [a for a, one in self._organisations.items() if one == organisation_id]
+        self.wake(theirs)
 
     def wake_all(self) -> None:
         """Call every waker: a notification may have been missed."""
@@ -198,7 +208,7 @@ def _hears(raw: psycopg.Connection) -> bool:
 def _handle_notification(payload: str) -> None:
     """Wake for other processes and for triggers; this process woke its own waiters already."""
     ids, _, sender = payload.partition("@")
-    if ids == ALL_AGENTS:
-        WAITERS.wake_all()
+    if ids.startswith(ORGANISATION):
+        WAITERS.wake_organisation(int(ids.removeprefix(ORGANISATION)))
     elif not sender or sender != _names.get(os.getpid()):
         WAITERS.wake(int(part) for part in ids.split(",") if part)

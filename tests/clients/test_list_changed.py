@@ -143,7 +143,7 @@ def test_one_stream_too_many_is_refused_until_another_ends(stage, url, monkeypat
 
 @pytest.mark.parametrize("turns", range(8))
 def test_no_watch_outlives_its_stream_even_if_the_bell_rings_as_it_ends(monkeypatch, turns):
-    agent = SimpleNamespace(agent=SimpleNamespace(id=-1))
+    agent = SimpleNamespace(agent=SimpleNamespace(id=-1), organisation_id=-1)
     monkeypatch.setattr(wake, "listen", lambda: None)
     monkeypatch.setattr(tool_list_changes, "authenticate", lambda: agent)
     looks = []

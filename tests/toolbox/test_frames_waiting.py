@@ -11,6 +11,7 @@ from django.utils import timezone
 from tests.company import load_company
 from tests.loops import run as run_loop
 from tests.patience import PATIENCE
+from toolbox import wake
 from toolbox.faces import long_poll
 from toolbox.faces.long_poll import poll
 from toolbox.faces.sse import OpenStreams
@@ -96,6 +97,29 @@ class TestWaiting:
         frame, seconds = wait_for(committed, DEVELOPER, 0.6)
         assert frame is None
         assert seconds >= 0.6
+
+    def test_looks_once_a_second_however_often_others_ring(self, monkeypatch):
+        """Spec: wire 21. Each look costs the agent one call of its rate."""
+        monkeypatch.setattr(long_poll.wake, "listen", lambda: None)
+        monkeypatch.setattr(long_poll, "announce", at_once)
+        looks = []
+
+        async def ask(last):
+            looks.append(last)
+            return ()
+
+        async def ring():
+            while True:
+                wake.WAITERS.wake([1])
+                await asyncio.sleep(0.01)
+
+        async def together():
+            ringing = asyncio.ensure_future(ring())
+            await poll(agent_id=1, seconds=1.5, ask=ask, is_empty=lambda _: True)
+            ringing.cancel()
+
+        run_loop(together())
+        assert looks == [False, False, False, True]
 
     def test_is_for_so_many_calls_of_one_agent(self, monkeypatch):
         """One more is asked once, as the last, and answered while the others still wait."""

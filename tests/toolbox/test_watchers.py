@@ -204,6 +204,20 @@ class TestOwnDeeds:
             company.call("backend_worker", "send_mail", to="it_manager", **MAIL)
         assert rung == ["boss"]
 
+    def test_wake_the_agents_of_their_own_organisation_alone(self, company, listening):
+        """Spec: wire 21. A change of the organisation wakes all who wait in it, and no others."""
+        rung, own = Counter(), company.organisation.id
+        restricted = {"agent": "backend_worker", "tool": "git_push", "reason": "For now."}
+        with (
+            wake.WAITERS.waiting(-1, lambda: rung.update(["own"]), own),
+            wake.WAITERS.waiting(-2, lambda: rung.update(["other"]), own + 1),
+        ):
+            for act in ({"action": "tighten", "modes": []}, {"action": "restore"}):
+                before = rung["own"]
+                assert company.call("it_manager", "manage_tools", **act, **restricted).code == "OK"
+                wait_until(lambda before=before: rung["own"] > before)
+        assert not rung["other"]
+
     def test_do_not_end_a_wait_and_looking_takes_nothing_away(self, company, port):
         me, key = company.agent("hr_manager").id, company.key("hr_manager")
 

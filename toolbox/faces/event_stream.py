@@ -68,7 +68,10 @@ async def _watch(
     wake.listen()
     await send(START)
     await send(part(b": watching\nid: %s\n\n" % str(place).encode()))
-    with wake.WAITERS.waiting(caller.agent.id, lambda: loop.call_soon_threadsafe(rung.set)):
+    ring = wake.WAITERS.waiting(
+        caller.agent.id, lambda: loop.call_soon_threadsafe(rung.set), caller.organisation_id
+    )
+    with ring:
         await announce(caller.agent.id)
         while True:
             rung.clear()

@@ -71,7 +71,9 @@ async def changes(watcher: ToolListWatcher) -> AsyncGenerator[None, None]:
     known = tools_of(caller)
     loop, rung = asyncio.get_running_loop(), asyncio.Event()
     wake.listen()
-    ring = wake.WAITERS.waiting(caller.agent.id, lambda: loop.call_soon_threadsafe(rung.set))
+    ring = wake.WAITERS.waiting(
+        caller.agent.id, lambda: loop.call_soon_threadsafe(rung.set), caller.organisation_id
+    )
     with ring, contextlib.suppress(Disconnected):
         await announce(caller.agent.id)
         while True:
