@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime
+from typing import NamedTuple
 
 from core.actions import Action
 from core.actors import System
@@ -21,6 +22,8 @@ from toolbox.quoting import one_line
 
 MAX_NOTIFIED = 200
 """Agents notified of one task; the others find it with task_recommend."""
+LISTED = 20
+"""Tasks that are named to an agent which is notified of several at once."""
 
 
 def possible_owners(policy: Policy, row: TaskRow) -> list[Agent]:
@@ -44,24 +47,101 @@ def notify_unblocked(
     policy: Policy,
     now: datetime,
 ) -> None:
-    """Notify the owner of each task whose last blocker ended, or else who could take it."""
-    for row in rows:
-        owner = row.owner_in(policy)
+    """Notify the owner of each task whose last blocker ended, or else who could take it.
 
-        def why(agent: Agent, row: TaskRow = row) -> str:
-            seen = readership_of(policy, agent).covers_task(ended)
-            what = f"Task #{ended.number} is {status or 'ended'}" if seen else "The last one ended"
-            return f"{what}; #{row.number} has no open blockers."
+    Many tasks may have waited for one: each agent gets one mail, not one for each of them.
+    """
+
+    def what(agent: Agent) -> str:
+        seen = readership_of(policy, agent).covers_task(ended)
+        return f"Task #{ended.number} is {status or 'ended'}" if seen else "The last one ended"
+
+    theirs: dict[str, list[TaskRow]] = {}
+    for row, agents in _with_agents(rows, policy):
+        for agent in agents:
+            theirs.setdefault(agent.handle, []).append(row)
+    alone: dict[int, list[Agent]] = {}
+    for handle, of_agent in theirs.items():
+        if len(of_agent) == 1:
+            alone.setdefault(of_agent[0].number, []).append(policy.agents[handle])
+    for row in (each for each in rows if each.number in alone):
+
+        def why(agent: Agent, number: int = row.number) -> str:
+            return f"{what(agent)}; #{number} has no open blockers."
 
         notify_agents(
             policy,
-            [owner] if owner else possible_owners(policy, row),
+            alone[row.number],
             row,
             action=Action.TASK_UNBLOCKED,
             subject=f"Task #{row.number} can go on",
             why=why,
             now=now,
         )
+    several = {
+        handle: Several(
+            f"{what(policy.agents[handle])}; {_numbers(found)} have no open blockers.", found
+        )
+        for handle, found in theirs.items()
+        if len(found) > 1
+    }
+    _notify_of_several(policy, several, now)
+
+
+def _with_agents(
+    rows: Sequence[TaskRow], policy: Policy
+) -> Iterator[tuple[TaskRow, Sequence[Agent]]]:
+    """Each task with its owner, or with who could take it: the same for tasks that are alike."""
+    found: dict[tuple[str, str, int | None], list[Agent]] = {}
+    for row in rows:
+        owner = row.owner_in(policy)
+        if owner:
+            yield row, [owner]
+            continue
+        like = (row.required_role, row.task_type, row.subject_writer)
+        if like not in found:
+            found[like] = possible_owners(policy, row)
+        yield row, found[like]
+
+
+class Several(NamedTuple):
+    """Tasks of which one agent is notified at once, and why."""
+
+    why: str
+    rows: Sequence[TaskRow]
+
+
+def _numbers(rows: Sequence[TaskRow]) -> str:
+    more = len(rows) - LISTED
+    named = ", ".join(f"#{row.number}" for row in rows[:LISTED])
+    return f"{named} and {more} more" if more > 0 else named
+
+
+def _notify_of_several(policy: Policy, told: Mapping[str, Several], now: datetime) -> None:
+    """Send one system mail and record one event for each agent; its first tasks are listed."""
+    letters = []
+    for handle, (why, rows) in told.items():
+        reader = readership_of(policy, policy.agents[handle])
+        shown = [row for row in rows[:LISTED] if reader.covers_task(row)]
+        lines = [f"- #{row.number}: {one_line(row.subject)}" for row in shown]
+        step = "Read one with task_get; take it with task_update and your handle as owner."
+        quotes = [row.subject_writer for row in shown if row.subject_writer]
+        body = "\n".join([why, "", *lines, "", step])
+        letters.append(Letter(policy.agents[handle], f"{len(rows)} tasks can go on", body, quotes))
+    reached = send_system_mails(letters, organisation_id=policy.organisation_id, now=now)
+    system = System(name="tasks", organisation_id=policy.organisation_id)
+    insert_events(
+        Event.by(
+            system,
+            Action.TASK_UNBLOCKED,
+            at=now,
+            subject=subject_of(policy, told[agent.handle].rows[0].number),
+            kind="task",
+            for_agent_id=agent.id,
+            details={"why": told[agent.handle].why},
+        )
+        for agent in reached
+    )
 
 
 def notify_agents(

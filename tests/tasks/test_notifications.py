@@ -96,6 +96,23 @@ def test_many_cost_as_many_statements_as_one(team, notify):
     assert len(inboxes()) == 32
 
 
+def test_the_end_of_one_task_is_one_mail_however_many_waited(team, http):
+    """Spec: tasks 32. Else a few calls would fill the inbox of everyone."""
+    made = [http.call("architect", "task_create", subject=f"t{n}").result["id"] for n in range(26)]
+    blocker, waiting = made[0], made[1:]
+    joined = http.call("architect", "task_update", taskId=blocker, addBlocks=waiting)
+    assert joined.status == 200
+    assert http.call("architect", "task_update", taskId=blocker, status="deleted").status == 200
+    agents = Agent.objects.filter(organisation=team)
+    assert inboxes() == sorted((agent.handle, "25 tasks can go on") for agent in agents)
+    body = Mail.objects.filter(from_agent="system").first().body
+    assert "Task #1 is deleted; #2, #3" in body
+    assert "#21 and 5 more have no open blockers" in body
+    assert "- #2: " in body
+    assert "t21" not in body
+    assert Event.objects.filter(action=Action.TASK_UNBLOCKED).count() == agents.count()
+
+
 def test_a_freed_task_is_announced_to_all_who_could_claim_it(team, http):
     task = http.call("architect", "task_create", subject="x").result["id"]
     begun = {"owner": "architect", "status": "in_progress"}
