@@ -24,28 +24,35 @@ LOOK_EVERY = 0.05
 def held_work_tree(caller: Caller) -> Iterator[None]:
     """Hold the caller's work tree: of one agent one call of git works at a time.
 
-    A lock of the operating system, so it ends with this process, however it ends. Raises Denied
-    RATE_LIMITED where the call before takes too long.
+    Raises Denied RATE_LIMITED where the call before takes too long.
     """
-    lock = lock_of(caller)
+    with slot(caller, "git calls"), held(lock_of(caller)):
+        yield
+
+
+@contextmanager
+def held(lock: Path) -> Iterator[None]:
+    """Hold a lock of the operating system, so that it ends with this process, however it ends.
+
+    Raises Denied RATE_LIMITED where the call before takes too long.
+    """
     lock.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    with slot(caller, "git calls"):
-        file = os.open(lock, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
-        try:
-            until = time.monotonic() + PATIENCE
-            while not _is_locked(file):
-                if time.monotonic() > until:
-                    raise refuse(
-                        Code.RATE_LIMITED,
-                        "another git call of yours is still under way",
-                        "call again when it has ended",
-                        rule="one git call of an agent at a time (spec: hands 30)",
-                        retry_after=5,
-                    )
-                time.sleep(LOOK_EVERY)
-            yield
-        finally:
-            os.close(file)
+    file = os.open(lock, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
+    try:
+        until = time.monotonic() + PATIENCE
+        while not _is_locked(file):
+            if time.monotonic() > until:
+                raise refuse(
+                    Code.RATE_LIMITED,
+                    "another git call of yours is still under way",
+                    "call again when it has ended",
+                    rule="one git call of an agent at a time (spec: hands 30)",
+                    retry_after=5,
+                )
+            time.sleep(LOOK_EVERY)
+        yield
+    finally:
+        os.close(file)
 
 
 def lock_of(caller: Caller) -> Path:

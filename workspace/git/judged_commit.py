@@ -16,6 +16,7 @@ from contracts.vocabulary import ContractState
 from orgchart.models import Organisation
 from orgchart.policy.protected import JUDGED
 from toolbox.caller import Caller
+from workspace.git.holding import held, lock_of
 from workspace.git.places import objects_of
 from workspace.git.repositories import bare_of
 from workspace.git.worktree import AgentWorkTree, Uncommitted
@@ -37,7 +38,8 @@ def submitted_tree(caller: Caller) -> SubmittedTree | None:
     """The latest submission that the caller may judge now, checked out; None where there is none.
 
     Git works in the sandbox meanwhile: open no transaction (Spec: hands 30).
-    Raises Denied ISOLATION_UNAVAILABLE, INVALID_TRANSITION.
+    Of two calls at once one checks it out. Raises Denied ISOLATION_UNAVAILABLE, INVALID_TRANSITION,
+    RATE_LIMITED.
     """
     commit = _commit_to_judge(caller)
     if not commit:
@@ -47,7 +49,9 @@ def submitted_tree(caller: Caller) -> SubmittedTree | None:
     make_home(organisation.slug, caller.handle, user)
     folder = agent_folder(organisation.slug, caller.handle) / JUDGED / commit
     if not folder.is_dir():
-        _check_out(folder, commit, user, objects_of(organisation))
+        with held(lock_of(caller).with_suffix(".judged")):
+            if not folder.is_dir():  # no other call of the judge was faster
+                _check_out(folder, commit, user, objects_of(organisation))
     return SubmittedTree(folder, f"{JUDGED}/{commit}", commit)
 
 

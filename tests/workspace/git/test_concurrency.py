@@ -6,6 +6,7 @@ import pytest
 from django.utils import timezone
 
 from contracts.models import Contract
+from core.budget import Budget
 from orgchart.keys import revoke_key
 from orgchart.models import Role
 from orgchart.pauses.services import pause_agent
@@ -14,11 +15,18 @@ from orgchart.staffing import deactivate_agent
 from tests.company import load_company
 from tests.contracts import world
 from tests.workspace.git.world import BRANCH, Hands, needs_walls
+from workspace import outside_calls
 from workspace.git import branches, pushing, reviews
 from workspace.git.models import BranchMove, Repository
 
 pytestmark = [needs_walls, pytest.mark.django_db(transaction=True)]
 FILE = "src/search/index.py"
+
+
+@pytest.fixture(autouse=True)
+def places(monkeypatch):
+    """So that calls of one agent meet."""
+    monkeypatch.setattr(outside_calls, "PLACES", Budget(16))
 
 
 @pytest.fixture

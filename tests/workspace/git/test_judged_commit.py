@@ -1,8 +1,13 @@
 """What QA sees of work that it judges: the submitted commit, whatever its author writes now."""
 
+import threading
+from contextlib import suppress
+from functools import partial
+
 import pytest
 
 from core.database import in_transaction
+from tests.concurrency import at_once
 from tests.contracts import world
 from tests.workspace.git.world import SCOPE, needs_walls
 from workspace.git import judged_commit
@@ -73,6 +78,20 @@ class TestAJudge:
         for _ in range(2):
             assert hands.company.call("qa_worker", tool, headers, **params).status == 200
         assert open_meanwhile == [False]
+
+    def test_has_it_checked_out_once_by_calls_at_once(self, hands, submitted, monkeypatch):
+        original, meeting, made = judged_commit._check_out, threading.Barrier(2), []
+
+        def together(*place):
+            with suppress(threading.BrokenBarrierError):
+                meeting.wait(1)
+            original(*place)
+            made.append(place)
+
+        monkeypatch.setattr(judged_commit, "_check_out", together)
+        read = partial(hands.call, "qa_worker", "read_file", path=SOURCE)
+        assert [answer.status for answer in at_once([read, read])] == [200, 200]
+        assert len(made) == 1
 
     def test_is_told_before_what_it_may_read_and_nothing_is_checked_out(self, hands, submitted):
         def asked(path):
