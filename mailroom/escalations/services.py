@@ -87,8 +87,9 @@ def open_escalation(
     """Insert the escalation that a delivered mail is; it waits for an answer until it is due.
 
     It joins the open thread to the superior, if there is one (Spec: escalation 10). An `earlier`
-    one that the caller received and that waits for its answer is passed on with it. Raises Denied
-    QUOTA_EXCEEDED where too many of the thread wait.
+    one that the caller received and that waits for its answer is passed on with it, while its
+    sender reports to the caller (Spec: escalation 16). Raises Denied QUOTA_EXCEEDED where too many
+    of the thread wait.
     """
     superior: Agent | None = caller.policy.agents.get(caller.agent.superior)
     wait = seconds_to_answer(superior, caller.policy)
@@ -96,6 +97,7 @@ def open_escalation(
         earlier is not None
         and earlier.recipient_id == caller.agent.id
         and earlier.state in UNSETTLED
+        and caller.policy.by_id[earlier.sender_id].superior == caller.handle
     )
     row = insert_in_thread(
         Escalation(

@@ -648,6 +648,16 @@ class TestOfAnAgentThatMoved:
         assert found[1].first == found[0]
         assert sweep_due(now=after(seconds=75)) == 0
 
+    def test_is_passed_on_by_no_former_superior_before(self, nexus):
+        """It would go to the superior of that one, and the new superior not learn of it."""
+        made = escalate(nexus)
+        move_backend_away(nexus)
+        escalate(nexus, "it_manager", follows=made["escalation_id"])
+        assert row(made).state == "open"
+        sweep_due(now=after(seconds=60))
+        (told,) = mails(nexus, "it_two", sender="system")
+        assert HELP["body"] in told.body
+
     def test_tells_the_sender_once(self, nexus, moved):
         (told,) = mails(nexus, "backend_worker", sender="system")
         assert (told.subject, told.reply_to_id) == (
