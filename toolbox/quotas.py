@@ -13,7 +13,7 @@ from typing import Any
 from django.db import connection, transaction
 from django.db.models import Sum
 
-from core.database import fetch_row, hold_lock, needs_transaction
+from core.database import fetch_row, hold_lock, needs_transaction, retry_broken
 from core.decision import Code, Denied, refuse
 from orgchart.organisation_settings import quota_of
 from orgchart.policy.compiled import Policy
@@ -112,10 +112,10 @@ UPDATE toolbox_stored SET bytes = bytes - %s, rows = rows - %s WHERE agent_id = 
 
 LEAVE = """
 WITH used AS (
-    UPDATE toolbox_usage SET bytes = bytes - %(size)s
+    UPDATE toolbox_usage SET bytes = greatest(0, bytes - %(size)s)
     WHERE agent_id = %(agent)s AND minute = %(minute)s
 )
-UPDATE toolbox_stored SET bytes = bytes - %(size)s WHERE agent_id = %(agent)s
+UPDATE toolbox_stored SET bytes = greatest(0, bytes - %(size)s) WHERE agent_id = %(agent)s
 """
 """Bytes that were counted and not written."""
 
@@ -207,8 +207,12 @@ def reserved(*, caller: Caller, size: int, now: datetime) -> Iterator[Room]:
     finally:
         unused: dict[str, Any] = {"agent": agent, "minute": _minute(now)}
         unused["size"] = max(0, size - room.used)
-        with connection.cursor() as cursor:
-            cursor.execute(LEAVE, unused)
+        retry_broken(partial(_leave, unused), is_repeatable=True)
+
+
+def _leave(unused: Mapping[str, Any]) -> None:
+    with connection.cursor() as cursor:
+        cursor.execute(LEAVE, unused)
 
 
 def charge_answer(*, caller: Caller, size: int, now: datetime) -> bool:
