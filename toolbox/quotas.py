@@ -185,20 +185,20 @@ def charge_incoming(
 
 
 @dataclass(slots=True)
-class Room:
+class ReservedBytes:
     """How many of the bytes that were counted for a call it has used."""
 
     used: int = 0
 
 
 @contextmanager
-def reserved(*, caller: Caller, size: int, now: datetime) -> Iterator[Room]:
+def reserved(*, caller: Caller, size: int, now: datetime) -> Iterator[ReservedBytes]:
     """Count the most that a call may come to store; what it has not used is given back at its end.
 
     For more bytes than are in its parameters. A process that dies has counted too many. Raises
     Denied QUOTA_EXCEEDED.
     """
-    agent, room = caller.agent.id, Room()
+    agent, room = caller.agent.id, ReservedBytes()
     with transaction.atomic():
         _charge_bytes(agent=agent, policy=caller.policy, size=size, now=now)
         _charge_total(_writer(agent, caller.policy), size=size, rows=0)
