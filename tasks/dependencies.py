@@ -36,11 +36,16 @@ from tasks.rules.values import TaskRow, TaskUpdate
 from tasks.rules.visibility import readership_of
 from tasks.store import READ, as_row, not_found, number_of
 from tasks.vocabulary import UNFINISHED, UNFINISHED_SQL, Enforcement, Status
+from toolbox import quotas
+from toolbox.caller import Caller
+from toolbox.denial_limits import EVENT_BYTES
 
 RULE = "dependencies (spec: tasks 30)"
 NO_CIRCLE = "dependency_no_circle"
 MOST = 200
 """Tasks that a task waits for: as many as a call names. Every list of tasks shows them."""
+ROWS_OF_NOTICE = 3
+"""A mail and two events."""
 MOST_HELD = 1000
 """Tasks that wait for a task: its end counts all of them, and tells of each that is free."""
 
@@ -216,9 +221,20 @@ def add_dependencies(
     caller.require(Allow(RULE))
     pairs = [(other, row) for other in named.blocked_by] + [(row, other) for other in named.blocks]
     if pairs:
+        _charge(caller, len(pairs), now)
         _insert_dependencies(pairs, caller)
     for other in named.blocks:
         _bump_version(other, caller, actor, row, now)
+
+
+def _charge(caller: Actor, rows: int, now: datetime) -> None:
+    """Count what an agent's call writes besides its own task: one call writes many rows.
+
+    Spec: settings 6. Raises Denied QUOTA_EXCEEDED.
+    """
+    if isinstance(caller, Caller):
+        size = rows * EVENT_BYTES
+        quotas.charge(agent=caller.agent.id, policy=caller.policy, size=size, now=now)
 
 
 def _insert_dependencies(pairs: Sequence[tuple[TaskRow, TaskRow]], caller: Actor) -> None:
@@ -279,7 +295,7 @@ def _bump_version(
 
 @needs_transaction
 def release_dependents(
-    row: TaskRow, status: Status | None, *, actor: TaskActor, now: datetime
+    row: TaskRow, status: Status | None, *, actor: TaskActor, caller: Actor, now: datetime
 ) -> None:
     """Count an ended task out of its neighbours, and notify agents of tasks that are now free."""
     if row.status not in UNFINISHED:
@@ -294,7 +310,8 @@ def release_dependents(
         ]
     if free:
         rows = _read_many(actor.policy.organisation_id, sorted(free))
-        notify_unblocked(rows, row, status, policy=actor.policy, now=now)
+        told = notify_unblocked(rows, row, status, policy=actor.policy, now=now)
+        _charge(caller, told * ROWS_OF_NOTICE, now)
 
 
 def _read_many(organisation_id: int, numbers: Sequence[int]) -> list[TaskRow]:

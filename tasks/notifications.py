@@ -46,10 +46,11 @@ def notify_unblocked(
     *,
     policy: Policy,
     now: datetime,
-) -> None:
+) -> int:
     """Notify the owner of each task whose last blocker ended, or else who could take it.
 
-    Many tasks may have waited for one: each agent gets one mail, not one for each of them.
+    Many tasks may have waited for one: each agent gets one mail, not one for each of them. Returns
+    how many agents were notified.
     """
 
     def what(agent: Agent) -> str:
@@ -79,13 +80,14 @@ def notify_unblocked(
             now=now,
         )
     several = {
-        handle: Several(
+        handle: TasksTold(
             f"{what(policy.agents[handle])}; {_numbers(found)} have no open blockers.", found
         )
         for handle, found in theirs.items()
         if len(found) > 1
     }
     _notify_of_several(policy, several, now)
+    return len(theirs)
 
 
 def _with_agents(
@@ -104,7 +106,7 @@ def _with_agents(
         yield row, found[like]
 
 
-class Several(NamedTuple):
+class TasksTold(NamedTuple):
     """Tasks of which one agent is notified at once, and why."""
 
     why: str
@@ -117,7 +119,7 @@ def _numbers(rows: Sequence[TaskRow]) -> str:
     return f"{named} and {more} more" if more > 0 else named
 
 
-def _notify_of_several(policy: Policy, told: Mapping[str, Several], now: datetime) -> None:
+def _notify_of_several(policy: Policy, told: Mapping[str, TasksTold], now: datetime) -> None:
     """Send one system mail and record one event for each agent; its first tasks are listed."""
     letters = []
     for handle, (why, rows) in told.items():

@@ -256,7 +256,7 @@ def _update_locked(
         _require_active_owner(change)
         raise RuntimeError(f"task {task_id} changed under its lock")
     if releases:
-        dependencies.release_dependents(row, update.status, actor=actor, now=now)
+        dependencies.release_dependents(row, update.status, actor=actor, caller=caller, now=now)
     if update.changes_dependencies:
         warnings += dependencies.require_joinable(named, row, actor)
         dependencies.add_dependencies(named, row, actor=actor, caller=caller, now=now)

@@ -47,9 +47,9 @@ class TestChangeOfText:
 
 class TestWaitingForMoreTasks:
     def test_takes_the_same_statements_for_each_number(self, http, task):
-        """All dependencies are inserted by one, and counted by two."""
+        """All dependencies are inserted by one, counted by two, and their bytes by two."""
         taken = []
-        for count in (2, 2, 20):
+        for count in (20, 20, 40):
             blockers = [http.call("architect", "task_create", subject="x").result["id"]
                         for _ in range(count)]  # fmt: skip
             count_ahead(http.organisation)

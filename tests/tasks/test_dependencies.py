@@ -13,6 +13,8 @@ from tasks.models import Dependency, Task
 from tasks.vocabulary import Status
 from tests.decisions import denied
 from tests.tasks.world import NOW, caller_of, dev_team, permit
+from toolbox.denial_limits import EVENT_BYTES
+from toolbox.models import Usage
 
 
 @pytest.fixture
@@ -51,6 +53,16 @@ class TestJoining:
         assert (read(one)["version"], read(two)["version"]) == (2, 2)
         three = make(blocked_by=[one])
         assert (read(one)["version"], read(three)["version"]) == (2, 1)
+
+    def test_counts_what_one_call_writes_for_others(self, make, update):
+        """Spec: settings 6. A name of 6 bytes makes a row and an event; the end tells everyone."""
+        blocker, *waiting = [make() for _ in range(21)]
+        update("architect", blocker, add_blocks=tuple(waiting))
+        assert Usage.objects.get().bytes == 20 * EVENT_BYTES
+        update("architect", blocker, status=Status.DELETED)
+        told = Mail.objects.filter(from_agent="system").count()
+        assert told > 5
+        assert Usage.objects.get().bytes == (20 + 3 * told) * EVENT_BYTES
 
     def test_makes_no_task_wait_for_more_than_a_list_can_show(self, make, update, monkeypatch):
         monkeypatch.setattr(dependencies, "MOST", 2)
