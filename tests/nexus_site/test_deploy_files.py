@@ -7,7 +7,7 @@ import shlex
 import shutil
 import subprocess
 import sys
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -17,6 +17,7 @@ from django.db import transaction
 from django.test import Client
 
 from tests.company import load_company
+from workspace.git.garbage import AGAIN
 
 ROOT = Path(__file__).resolve().parents[2]
 DEPLOY = ROOT / "deploy"
@@ -238,6 +239,21 @@ class TestPrometheus:
         example = (DEPLOY / "systemd" / "nexus.env.example").read_text()
         (hosts,) = re.findall(r"^ALLOWED_HOSTS=(.*)$", example, re.MULTILINE)
         assert target.rpartition(":")[0] in hosts.split(",")
+
+
+def test_a_repository_that_cannot_be_packed_is_told():
+    """It is tried again after an hour, and each run between says that no row failed."""
+    alerts = yaml.safe_load((DEPLOY / "prometheus" / "alerts.yml").read_text())
+    rules = [rule for group in alerts["groups"] for rule in group["rules"]]
+    windows = [re.search(r"failing_jobs\[(\d+)m\]\) > 0", rule["expr"]) for rule in rules]
+    hours = [
+        (timedelta(minutes=int(window[1])), timedelta(minutes=int(rule["for"].rstrip("m"))))
+        for rule, window in zip(rules, windows, strict=True)
+        if window
+    ]
+    assert any(AGAIN < window < held for window, held in hours), (
+        "each would be over before it is told"
+    )
 
 
 def expressions():
