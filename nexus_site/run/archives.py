@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 from orgchart.policy.paths import MAX_PATH
 
@@ -118,10 +118,12 @@ def unpacked(path: Path, places: Mapping[str, Path]) -> Iterator[None]:
 
     A place that is not empty is left alone. If what is done meanwhile fails, nothing changes.
     An archive is as `pack` writes it: not compressed, and of what is strange in it nothing is kept.
+    Raises tarfile.ReadError for one that is damaged or cut off.
     """
     fresh: dict[str, Path] = {}
     try:
         with tarfile.open(path, "r:") as archive:
+            _require_end(archive)
             for name, place in places.items():
                 members = list(_packed(archive.getmembers(), name))
                 if not members or not is_empty(place):
@@ -134,6 +136,23 @@ def unpacked(path: Path, places: Mapping[str, Path]) -> Iterator[None]:
     finally:
         for folder in fresh.values():
             shutil.rmtree(folder, ignore_errors=True)
+
+
+def _require_end(archive: tarfile.TarFile) -> None:
+    """Raise ReadError where something else follows the last entry than the end of an archive.
+
+    The library takes a damaged head of an entry for the end, and would leave out what follows.
+    """
+    archive.getmembers()
+    file: Any = archive.fileobj
+    file.seek(archive.offset)
+    rest = file.read(2 * tarfile.RECORDSIZE)
+    if (
+        len(rest) < tarfile.BLOCKSIZE
+        or len(rest) > tarfile.RECORDSIZE + tarfile.BLOCKSIZE
+        or any(rest)
+    ):
+        raise tarfile.ReadError(f"it is damaged or cut off at byte {archive.offset}")
 
 
 def is_empty(place: Path) -> bool:

@@ -203,6 +203,48 @@ class TestAPlaceThatExists:
         assert list(place.iterdir()) == []
 
 
+class TestADamagedArchive:
+    """Of one whose digest nothing keeps, as that of the keys, what follows the damage is missing."""
+
+    @pytest.fixture
+    def archive(self, tree, tmp_path):
+        """The archive, and where the head of its third entry begins."""
+        archives.pack(tmp_path / "keys.tar", {"company": tree})
+        with tarfile.open(tmp_path / "keys.tar") as opened:
+            return tmp_path / "keys.tar", opened.getmembers()[2].offset
+
+    @pytest.mark.parametrize(
+        "damage",
+        [
+            lambda whole, head: whole[: head + 5] + b"?" + whole[head + 6 :],
+            lambda whole, head: whole[:head] + bytes(512) + whole[head + 512 :],
+            lambda whole, head: whole[:head],
+            lambda whole, head: whole[: head + 100],
+            lambda whole, head: whole[: head + 512],
+            lambda whole, head: whole + bytes(20_000),
+        ],
+        ids=["one byte", "a sector of zeros", "cut", "cut in a head", "cut behind it", "longer"],
+    )
+    def test_is_refused_whole(self, archive, tmp_path, damage):
+        path, head = archive
+        path.write_bytes(damage(path.read_bytes(), head))
+        with (
+            pytest.raises(tarfile.ReadError),
+            archives.unpacked(path, {"company": tmp_path / "new"}),
+        ):
+            pass
+        assert not (tmp_path / "new").exists()
+
+    @pytest.mark.parametrize("size", [0, 511, 512, 513, 6_144, 6_656, 7_168, 7_680, 8_192, 10_240])
+    def test_is_none_of_those_that_are_written(self, tree, tmp_path, size):
+        """Wherever in its last record an archive ends."""
+        (tree / "plan.md").write_bytes(b"x" * size)
+        archives.pack(tmp_path / "tree.tar", {"company": tree})
+        with archives.unpacked(tmp_path / "tree.tar", {"company": tmp_path / "new"}):
+            pass
+        assert (tmp_path / "new" / "plan.md").stat().st_size == size
+
+
 class TestAnArchiveOfOthers:
     """Whoever could change a backup writes nothing outside of the places that it is put into."""
 
