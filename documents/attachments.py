@@ -28,7 +28,9 @@ def keep_file(caller: Caller, path: str) -> KeptFile:
     content = _read(caller, path)
     digest = hashlib.sha256(content).hexdigest()
     row = KeptFile(organisation_id=caller.organisation_id, sha256=digest, content=content)
-    KeptFile.objects.bulk_create([row], ignore_conflicts=True)
+    same = KeptFile.objects.filter(organisation_id=caller.organisation_id, sha256=digest)
+    if not same.exists():  # a mebibyte is not sent to find out
+        KeptFile.objects.bulk_create([row], ignore_conflicts=True)
     return row
 
 

@@ -4,7 +4,8 @@ import base64
 import hashlib
 
 import pytest
-from django.db import IntegrityError, transaction
+from django.db import IntegrityError, connection, transaction
+from django.test.utils import CaptureQueriesContext
 
 from documents.models import KeptFile
 from mailroom.models import Mail, MailRejection
@@ -97,6 +98,11 @@ class TestAnAttachment:
         attached(nexus)
         attached(nexus, path=put_in_clone(nexus, "tests/copy.py", b"first"))
         assert KeptFile.objects.count() == 1
+
+    def test_that_is_kept_already_is_not_sent_to_the_database(self, nexus, mail):
+        with CaptureQueriesContext(connection) as asked:
+            attached(nexus)
+        assert not [each for each in asked if 'INSERT INTO "documents_keptfile"' in each["sql"]]
 
     def test_is_kept_as_it_is(self, mail):
         with pytest.raises(IntegrityError, match="only added to"), transaction.atomic():

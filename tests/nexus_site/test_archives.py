@@ -204,7 +204,7 @@ class TestAPlaceThatExists:
 
 
 class TestADamagedArchive:
-    """Of one whose digest nothing keeps, as that of the keys, what follows the damage is missing."""
+    """Of one whose digest is not kept, as that of the keys, what follows the damage is missing."""
 
     @pytest.fixture
     def archive(self, tree, tmp_path):
