@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from datetime import datetime
 
 from django.conf import settings
-from django.db import transaction
+from django.db import connection, transaction
 
 from contracts.session_contract import require_working_contract
 from core.actions import Action
@@ -33,6 +33,13 @@ from workspace.services import require_paths, unavailable
 
 DRIVER = "container engine"
 RULE = "docker_build builds without privileges (spec: hands 8)"
+OLDEST_KEPT = """
+SELECT digest, array_agg(DISTINCT tag) FROM workspace_imagebuild WHERE organisation_id = %s
+GROUP BY digest ORDER BY max(id) DESC OFFSET %s LIMIT %s
+"""
+AT_ONCE = 3
+"""Images that a build lets the engine forget: one comes with each, and some may have stayed."""
+MOST_TAGS = 20
 
 
 def require_engine(caller: Caller) -> None:
@@ -79,6 +86,7 @@ def build(*, caller: Caller, path: str, tag: str, now: datetime) -> BuiltImage:
         context = packed_folder(caller, path)  # in its turn: what waits would hold memory
         record_started(caller, subject, path, now)
         with engine_answers(), opened(seconds) as engine:
+            _make_room(engine, caller.organisation_id)
             digest, said = _build(engine, context, name, run)
         run.end(0)
     run.require_not_stopped()
@@ -108,6 +116,32 @@ def record_started(caller: Caller, subject: str, path: str, now: datetime) -> No
         record(
             Action.IMAGE_BUILD_STARTED, by=caller, at=now, subject=subject, details={"path": path}
         )
+
+
+def _make_room(engine: Engine, organisation_id: int) -> None:
+    """Let the engine forget the oldest images: there is room for a new one (Spec: hands 35).
+
+    What a container or another image needs stays, and is asked for again by the next builds.
+    """
+    with connection.cursor() as cursor:
+        cursor.execute(OLDEST_KEPT, [organisation_id, settings.CONTAINER_IMAGES - 1, AT_ONCE])
+        oldest = cursor.fetchall()
+    for digest, tags in oldest:
+        for tag in tags[:MOST_TAGS]:
+            image = engine.image(tag)
+            if image is not None and image.get("Id") == digest:  # no newer one has this name
+                _forget(engine, tag)
+        image = engine.image(digest)
+        if image is not None and not image.get("RepoTags"):  # else another organisation's as well
+            _forget(engine, digest)
+
+
+def _forget(engine: Engine, name: str) -> None:
+    try:
+        engine.forget_image(name)
+    except EngineRefused as refusal:
+        if refusal.status != 409:  # it is in use
+            raise
 
 
 def _build(engine: Engine, context: bytes, name: str, run: RecordedRun) -> tuple[str, str]:

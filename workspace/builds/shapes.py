@@ -30,6 +30,7 @@ class Image(TypedDict, total=False):
     """An image."""
 
     Id: EngineId
+    RepoTags: list[str] | None
     Size: int
     Config: ImageConfig | None
 

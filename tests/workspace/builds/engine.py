@@ -138,6 +138,8 @@ class Handler(BaseHTTPRequestHandler):
         if b"RUN false" in files["Dockerfile"]:
             said = [{"stream": "Step 1\n"}, {"error": "returned a non-zero code: 1"}]
         else:
+            for image in self.engine.images.values():  # the name moves to the new one
+                image["RepoTags"] = [tag for tag in image["RepoTags"] if tag != self.query["t"]]
             digest = self.engine.image(
                 "sha256:" + hashlib.sha256(self.body).hexdigest(), self.query["t"]
             )
@@ -152,9 +154,16 @@ class Handler(BaseHTTPRequestHandler):
         return self._send(404, {"message": "no such image"})
 
     def delete_images(self, words):
+        name = "/".join(words)
         for digest, image in list(self.engine.images.items()):
-            if "/".join(words) in image["RepoTags"]:
-                del self.engine.images[digest]
+            tags = image["RepoTags"]
+            if name == digest and len(tags) > 1:
+                return self._send(409, {"message": "it is referenced in several repositories"})
+            if name == digest or name in tags:
+                if name in tags:
+                    tags.remove(name)
+                if name == digest or not tags:
+                    del self.engine.images[digest]
                 return self._send(200, [{"Deleted": digest}])
         return self._send(404, {"message": "no such image"})
 

@@ -161,6 +161,30 @@ class TestABuild:
         engine.size -= 1
         assert code(build(devops)) == "OK"
 
+    def test_makes_the_engine_forget_the_oldest(self, devops, engine, folder, settings):
+        """Else an agent fills the engine's disk, image by image."""
+        settings.CONTAINER_IMAGES = 2
+        theirs = engine.image("sha256:" + "b" * 64, "other-1-app:1")
+        built = []
+        for number, tag in enumerate(["api:1", "api:1", "web:1", "api:2", "api:3"]):
+            (folder / "app").write_text(f"#!/bin/sh\n# {number}\n")
+            built.append(build(devops, tag=tag).body["result"]["digest"])
+            assert set(engine.images) == {theirs, built[0], *built[-2:]}, number
+            engine.trouble["DELETE /images/" + built[0]] = 409  # a container needs it
+
+    def test_leaves_names_to_newer_images_and_images_to_others(
+        self, devops, engine, folder, settings
+    ):
+        settings.CONTAINER_IMAGES = 2
+        first = build(devops, tag="api:1").body["result"]["digest"]
+        (name,) = engine.images[first]["RepoTags"]
+        engine.images[first]["RepoTags"] = ["theirs:1"]
+        newer = engine.image("sha256:" + "c" * 64, name)
+        for number in range(3):
+            (folder / "app").write_text(f"#!/bin/sh\n# {number}\n")
+            build(devops, tag=f"web:{number}")
+        assert {first, newer} <= set(engine.images)
+
     def test_is_broken_off_before_it_fills_the_disk(self, devops, engine, folder, monkeypatch):
         monkeypatch.setattr(watching, "LOOK_EVERY", 0.1)
 
