@@ -11,6 +11,7 @@ from orgchart.policy.vocabulary import ToolMode
 from tests.oracle import delegation
 from toolbox.frames.rules import (
     MAX_DEPTH,
+    MOST_WAITING,
     Stack,
     can_cancel,
     can_carry_result,
@@ -18,6 +19,7 @@ from toolbox.frames.rules import (
     can_enter_skill,
     can_open,
     can_return,
+    can_wait_for,
     delegates_of,
     delegators_of,
     narrowed,
@@ -213,6 +215,18 @@ class TestCanOpen:
         stack = Stack(3, skills=frozenset({"skill__one"}))
         assert can_enter_skill("skill__one", stack).code is Code.INVALID_TRANSITION
         assert isinstance(can_enter_skill("skill__two", stack), Allow)
+
+
+class TestWaiting:
+    @pytest.mark.parametrize("waiting", [0, MOST_WAITING - 1, MOST_WAITING, MOST_WAITING + 1])
+    def test_is_for_so_many_of_one_opener(self, waiting):
+        decision = can_wait_for(waiting, agent(1, "coding.leader"))
+        if waiting < MOST_WAITING:
+            assert isinstance(decision, Allow)
+        else:
+            assert (decision.code, "coding.leader" in decision.message) == (
+                Code.QUOTA_EXCEEDED, True,
+            )  # fmt: skip
 
 
 class TestNarrowed:

@@ -1,8 +1,11 @@
 """Environments, digests, Dockerfiles, users, ports: pure tables."""
 
+from datetime import timedelta
+
 import pytest
 
 from core.decision import Allow, Code, Deny
+from tests.documents.world import NOW
 from workspace.builds import rules
 from workspace.builds.engine import unframed
 from workspace.builds.vocabulary import DeploymentState
@@ -74,6 +77,76 @@ class TestAContainer:
         assert unframed(b"\x01\0\0\0\0\0\0\x02ab\x02\0\0\0\0\0\0\x01c") == "abc"
         assert unframed(b"plain") == "plain"
         assert unframed(b"") == ""
+
+    @pytest.mark.parametrize(
+        ("declared", "said"),
+        [
+            (None, ""), ({}, ""), ({"/data": {}, "/data/../var/": {}}, ""),
+            ({"data": {}}, "'data'"), ({"/": {}}, "'/'"), ({"/a/..": {}}, "'/'"),
+            ({"//data": {}}, "'//data'"), ({"/fine": {}, "odd": {}}, "'odd'"),
+        ],
+    )  # fmt: skip
+    def test_declares_volumes_as_absolute_paths_of_folders(self, declared, said):
+        found = rules.can_hold_volumes({"Config": {"Volumes": declared}})
+        assert isinstance(found, Allow) is (not said)
+        assert not said or (found.code is Code.INVALID_PARAMS and said in found.message)
+
+    def test_has_each_of_its_volumes_once(self):
+        image = {"Config": {"Volumes": {"/b/": {}, "/b": {}, "/a/./c": {}}}}
+        assert rules.volumes_of(image) == ["/a/c", "/b"]
+        assert rules.volumes_of({}) == rules.volumes_of({"Config": None}) == []
+
+
+class TestAnImage:
+    @pytest.mark.parametrize(
+        ("name", "code"),
+        [
+            ("sha256:" + "a" * 64, None), ("sha256:" + "a" * 63, Code.INVALID_PARAMS),
+            ("sha256:" + "A" * 64, Code.INVALID_PARAMS), ("api:1", Code.INVALID_PARAMS),
+            ("sha256:" + "a" * 64 + "\n", Code.INVALID_PARAMS), ("", Code.INVALID_PARAMS),
+        ],
+    )  # fmt: skip
+    def test_is_named_by_its_digest(self, name, code):
+        assert code_of(rules.can_name_artifact(name)) == code
+
+    @pytest.mark.parametrize(
+        ("others", "said"),
+        [((), ""), (("api",), ""), (("web",), "web"), (("api", "web"), "web"),
+         (("web", "app"), "app")],
+    )  # fmt: skip
+    def test_is_of_one_service(self, others, said):
+        found = rules.can_be_of("api", others)
+        assert code_of(found) == (Code.INVALID_PARAMS if said else None)
+        assert not said or f"service {said}" in found.message
+
+    @pytest.mark.parametrize(
+        ("approver", "builders", "code"),
+        [
+            (1, [], None), (1, [2], None), (1, [1], Code.APPROVAL_REQUIRED),
+            (1, [2, 1], Code.APPROVAL_REQUIRED), (None, [1], None),
+        ],
+    )  # fmt: skip
+    def test_is_approved_by_no_agent_that_built_it(self, approver, builders, code):
+        assert code_of(rules.can_approve_build(approver, builders)) == code
+
+    @pytest.mark.parametrize(
+        ("built", "code"),
+        [([], None), ([-1], None), ([0], None), ([1], Code.APPROVAL_REQUIRED),
+         ([1, -1], None), ([2, 1], Code.APPROVAL_REQUIRED)],
+    )  # fmt: skip
+    def test_is_approved_once_it_was_built(self, built, code):
+        """`built` in seconds after the approval; its first build counts."""
+        moments = [NOW + timedelta(seconds=each) for each in built]
+        assert code_of(rules.can_be_approved("CON-1", NOW, moments)) == code
+
+    @pytest.mark.parametrize(("size", "code"), [(0, None), (9, None), (10, Code.TOO_LARGE)])
+    def test_is_kept_up_to_a_size(self, size, code):
+        assert code_of(rules.can_keep(size, 9)) == code
+
+
+def code_of(decision):
+    """The code of a refusal; None where it is allowed."""
+    return None if isinstance(decision, Allow) else decision.code
 
 
 class TestACiFile:
