@@ -28,6 +28,7 @@ TRACES = {
     "ledger_event",
     "toolbox_ratebucket",
     "toolbox_stored",
+    "toolbox_usage",  # the bytes of a minute
     "workspace_run",
 }
 CALLERS = ("backend_worker", "ceo")
