@@ -151,13 +151,15 @@ class TestASweep:
         caught(world, "deadlines", LOST, death="before")
 
 
-def swallowing(due, act, *, batch=200):
+def swallowing(due, act, *, batch=200, by="pk"):
     """Takes every failure for the row's own."""
     handled, failed = 0, set()
     while True:
         with transaction.atomic():
             taken = list(
-                due.exclude(pk__in=failed).select_for_update(skip_locked=True, of=("self",))[:batch]
+                due.exclude(**{f"{by}__in": failed}).select_for_update(
+                    skip_locked=True, of=("self",)
+                )[:batch]
             )
             for row in taken:
                 try:
@@ -165,7 +167,7 @@ def swallowing(due, act, *, batch=200):
                         act(row)
                     handled += 1
                 except Exception:  # noqa: BLE001  the fault that this twin has
-                    failed.add(row.pk)
+                    failed.add(getattr(row, by))
         if len(taken) < batch:
             return handled
 
