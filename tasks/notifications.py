@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime
 from typing import NamedTuple
 
@@ -61,33 +61,17 @@ def notify_unblocked(
     for row, agents in _with_agents(rows, policy):
         for agent in agents:
             theirs.setdefault(agent.handle, []).append(row)
-    alone: dict[int, list[Agent]] = {}
-    for handle, of_agent in theirs.items():
-        if len(of_agent) == 1:
-            alone.setdefault(of_agent[0].number, []).append(policy.agents[handle])
-    for row in (each for each in rows if each.number in alone):
-
-        def why(agent: Agent, number: int = row.number) -> str:
-            return f"{what(agent)}; #{number} has no open blockers."
-
-        notify_agents(
-            policy,
-            alone[row.number],
-            row,
-            action=Action.TASK_UNBLOCKED,
-            subject=f"Task #{row.number} can go on",
-            why=why,
-            now=now,
-        )
-    several = {
-        handle: TasksTold(
-            f"{what(policy.agents[handle])}; {_numbers(found)} have no open blockers.", found
-        )
-        for handle, found in theirs.items()
-        if len(found) > 1
-    }
-    _notify_of_several(policy, several, now)
-    return len(theirs)
+    told = []
+    for handle, found in theirs.items():
+        agent = policy.agents[handle]
+        if len(found) == 1:
+            subject, verb = f"Task #{found[0].number} can go on", "has"
+        else:
+            subject, verb = f"{len(found)} tasks can go on", "have"
+        why = f"{what(agent)}; {_numbers(found)} {verb} no open blockers."
+        told.append(_told(policy, agent, found, subject, why))
+    _send(policy, told, Action.TASK_UNBLOCKED, now)
+    return len(told)
 
 
 def _with_agents(
@@ -106,44 +90,10 @@ def _with_agents(
         yield row, found[like]
 
 
-class TasksTold(NamedTuple):
-    """Tasks of which one agent is notified at once, and why."""
-
-    why: str
-    rows: Sequence[TaskRow]
-
-
 def _numbers(rows: Sequence[TaskRow]) -> str:
     more = len(rows) - LISTED
     named = ", ".join(f"#{row.number}" for row in rows[:LISTED])
     return f"{named} and {more} more" if more > 0 else named
-
-
-def _notify_of_several(policy: Policy, told: Mapping[str, TasksTold], now: datetime) -> None:
-    """Send one system mail and record one event for each agent; its first tasks are listed."""
-    letters = []
-    for handle, (why, rows) in told.items():
-        reader = readership_of(policy, policy.agents[handle])
-        shown = [row for row in rows[:LISTED] if reader.covers_task(row)]
-        lines = [f"- #{row.number}: {one_line(row.subject)}" for row in shown]
-        step = "Read one with task_get; take it with task_update and your handle as owner."
-        quotes = [row.subject_writer for row in shown if row.subject_writer]
-        body = "\n".join([why, "", *lines, "", step])
-        letters.append(Letter(policy.agents[handle], f"{len(rows)} tasks can go on", body, quotes))
-    reached = send_system_mails(letters, organisation_id=policy.organisation_id, now=now)
-    system = System(name="tasks", organisation_id=policy.organisation_id)
-    insert_events(
-        Event.by(
-            system,
-            Action.TASK_UNBLOCKED,
-            at=now,
-            subject=subject_of(policy, told[agent.handle].rows[0].number),
-            kind="task",
-            for_agent_id=agent.id,
-            details={"why": told[agent.handle].why},
-        )
-        for agent in reached
-    )
 
 
 def notify_agents(
@@ -162,28 +112,56 @@ def notify_agents(
 
     The task's subject goes only to agents that may read it (Spec: tasks 34).
     """
-    system = System(name="tasks", organisation_id=policy.organisation_id)
-    reasons, letters = {}, []
-    for agent in recipients:
-        reasons[agent.id] = reason = why(agent)
-        is_reader = readership_of(policy, agent).covers_task(row)
-        about = f"{subject}: {row.subject}" if is_reader else subject
-        quotes = [row.subject_writer] if is_reader and row.subject_writer else []
-        body = _body(row, reason) if is_reader else reason
-        letters.append(Letter(agent, about, body, quotes))
+    told = [_told(policy, agent, [row], subject, why(agent)) for agent in recipients]
+    _send(policy, told, action, now)
+
+
+class Told(NamedTuple):
+    """What one agent is told of a task, or of several at once, and why."""
+
+    letter: Letter
+    number: int
+    why: str
+
+
+def _told(policy: Policy, agent: Agent, rows: Sequence[TaskRow], subject: str, why: str) -> Told:
+    """The mail for an agent, with the texts that it may read; it lists the first of many tasks."""
+    reader = readership_of(policy, agent)
+    shown = [row for row in rows[:LISTED] if reader.covers_task(row)]
+    quotes = [row.subject_writer for row in shown if row.subject_writer]
+    body = why
+    if len(rows) > 1:
+        body = _list(shown, why)
+    elif shown:
+        subject = f"{subject}: {shown[0].subject}"
+        body = _body(shown[0], why)
+    return Told(Letter(agent, subject, body, quotes), rows[0].number, why)
+
+
+def _send(policy: Policy, told: Sequence[Told], action: Action, now: datetime) -> None:
+    """Send each system mail, and record an event for each agent that it reaches."""
+    of = {each.letter.recipient.id: each for each in told}
+    letters = [each.letter for each in told]
     reached = send_system_mails(letters, organisation_id=policy.organisation_id, now=now)
+    system = System(name="tasks", organisation_id=policy.organisation_id)
     insert_events(
         Event.by(
             system,
             action,
             at=now,
-            subject=subject_of(policy, row.number),
+            subject=subject_of(policy, of[agent.id].number),
             kind="task",
             for_agent_id=agent.id,
-            details={"why": reasons[agent.id]},
+            details={"why": of[agent.id].why},
         )
         for agent in reached
     )
+
+
+def _list(rows: Sequence[TaskRow], why: str) -> str:
+    lines = [f"- #{row.number}: {one_line(row.subject)}" for row in rows]
+    step = "Read one with task_get; take it with task_update and your handle as owner."
+    return "\n".join([why, "", *lines, "", step])
 
 
 def _body(row: TaskRow, why: str) -> str:
