@@ -20,7 +20,7 @@ class Budget:
 
     def is_full_for(self, organisation_id: int) -> bool:
         """Whether an organisation holds as many as are left for all others."""
-        return self.of[organisation_id] >= self.most - self.open
+        return not self.left_for(organisation_id)
 
     def left_for(self, organisation_id: int) -> int:
         """How many more an organisation may hold, as long as others take none."""

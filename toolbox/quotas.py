@@ -109,8 +109,7 @@ GIVE_BACK = """
 UPDATE toolbox_stored SET bytes = bytes - %s, rows = rows - %s WHERE agent_id = %s
 """
 
-
-LEAVE = """
+GIVE_BACK_RESERVED = """
 WITH used AS (
     UPDATE toolbox_usage SET bytes = greatest(0, bytes - %(size)s)
     WHERE agent_id = %(agent)s AND minute = %(minute)s
@@ -207,12 +206,12 @@ def reserved(*, caller: Caller, size: int, now: datetime) -> Iterator[ReservedBy
     finally:
         unused: dict[str, Any] = {"agent": agent, "minute": _minute(now)}
         unused["size"] = max(0, size - room.used)
-        retry_broken(partial(_leave, unused), is_repeatable=True)
+        retry_broken(partial(_give_back_reserved, unused), is_repeatable=True)
 
 
-def _leave(unused: Mapping[str, Any]) -> None:
+def _give_back_reserved(unused: Mapping[str, Any]) -> None:
     with connection.cursor() as cursor:
-        cursor.execute(LEAVE, unused)
+        cursor.execute(GIVE_BACK_RESERVED, unused)
 
 
 def charge_answer(*, caller: Caller, size: int, now: datetime) -> bool:

@@ -147,11 +147,7 @@ def _require_end(archive: tarfile.TarFile) -> None:
     file: Any = archive.fileobj
     file.seek(archive.offset)
     rest = file.read(2 * tarfile.RECORDSIZE)
-    if (
-        len(rest) < tarfile.BLOCKSIZE
-        or len(rest) > tarfile.RECORDSIZE + tarfile.BLOCKSIZE
-        or any(rest)
-    ):
+    if any(rest) or not tarfile.BLOCKSIZE <= len(rest) <= tarfile.RECORDSIZE + tarfile.BLOCKSIZE:
         raise tarfile.ReadError(f"it is damaged or cut off at byte {archive.offset}")
 
 

@@ -42,7 +42,7 @@ class WaitableCall:
             try:
                 response = await poll(
                     agent_id=agent_id,
-                    organisation_id=getattr(response, "organisation_id", 0),
+                    organisation_id=response.organisation_id,
                     seconds=seconds,
                     ask=lambda last: self.ask(scope, body, last=last),
                     is_empty=is_empty,

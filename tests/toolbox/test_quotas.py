@@ -7,7 +7,7 @@ from threading import Barrier, BrokenBarrierError
 
 import pytest
 from django.core.management import CommandError, call_command
-from django.db import transaction
+from django.db import DatabaseError, connection, transaction
 from django.db.models import Sum
 from django.utils import timezone
 
@@ -406,3 +406,14 @@ class TestAnswers:
                 IdempotencyRecord.objects.get(key=key["Idempotency-Key"]).answer is not None
             )
         assert kept == [True, False, False]
+
+
+@pytest.mark.django_db(transaction=True)
+def test_reserved_bytes_are_given_back_over_a_connection_that_was_lost_meanwhile():
+    """A run of ten minutes may outlive a failover."""
+    caller = load_company("nexus").caller("ceo")
+    with quotas.reserved(caller=caller, size=10_000, now=timezone.now()) as room:
+        room.used = 1000
+        with suppress(DatabaseError), connection.cursor() as cursor:
+            cursor.execute("SELECT pg_terminate_backend(pg_backend_pid())")
+    assert Usage.objects.get().bytes == Stored.objects.get().bytes == 1000
