@@ -33,7 +33,7 @@ def slot(caller: Caller, what: str) -> Iterator[None]:
         if PLACES.is_full_for(organisation):
             raise _crowded(f"too many {what} are under way on this installation")
         if _of_agents[agent] >= PLACES.left_for(organisation):
-            raise _crowded("your calls that are under way leave no further place to you")
+            raise _crowded("your calls under way hold all the places that an agent may have")
         _count(1, agent, organisation)
     try:
         yield

@@ -8,7 +8,7 @@ import subprocess
 import tempfile
 import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -34,8 +34,7 @@ REF_LOCKS = "refs/**/*.lock"
 LEFT_OBJECTS = ("pack/tmp_*", "pack/.tmp-*", "tmp_objdir-*", "??/tmp_obj_*")
 """What a killed command leaves under `objects`: git removes it late, and not where it prunes."""
 LEFT = 5 * running.SECONDS
-"""Seconds after which a lock, or an object that is half there, is of no command that still works.
-"""
+"""Seconds after which a lock, or half an object, is of no command that still works."""
 
 NEWEST_KNOWN_TO_LACK = (2, 37)
 """`git merge-tree --write-tree` came after it."""
@@ -115,29 +114,22 @@ class BareRepository:
 
         Git waits for no lock and removes none but its own: the ref could never be moved again.
         """
-        before = time.time() - LEFT
         folders = [self.folder, *self.others]
         found = [lock for each in folders for lock in (*each.glob("*.lock"), *each.glob(REF_LOCKS))]
-        removed = 0
-        for lock in found:
-            with suppress(FileNotFoundError):  # its command ended, and removed it
-                if lock.stat().st_mtime < before:
-                    lock.unlink()
-                    removed += 1
-        return removed > 0
+        left = _left_behind(found)
+        for lock in left:
+            lock.unlink(missing_ok=True)
+        return bool(left)
 
     def remove_left_objects(self) -> None:
         """Remove what killed commands wrote by half; it can be as large as the repository."""
-        before = time.time() - LEFT
-        for pattern in LEFT_OBJECTS:
-            for left in self.folder.joinpath("objects").glob(pattern):
-                with suppress(FileNotFoundError):  # its command ended, and removed it
-                    if left.stat().st_mtime >= before:
-                        continue
-                    if left.is_dir():
-                        shutil.rmtree(left)
-                    else:
-                        left.unlink()
+        objects = self.folder / "objects"
+        for left in _left_behind(each for p in LEFT_OBJECTS for each in objects.glob(p)):
+            with suppress(FileNotFoundError):  # its command ended, and removed it
+                if left.is_dir():
+                    shutil.rmtree(left)
+                else:
+                    left.unlink()
 
     @property
     def _objects(self) -> dict[str, str]:
@@ -270,6 +262,16 @@ class BareRepository:
     def take_pack(self, pack: bytes) -> None:
         """Check every object of a pack and store it. Raises GitFailed for a broken one."""
         self.run("index-pack", "--stdin", "--fix-thin", "--strict", stdin=pack)
+
+
+def _left_behind(paths: Iterable[Path]) -> list[Path]:
+    """Those of the paths that no command which still works has written."""
+    before, left = time.time() - LEFT, []
+    for path in paths:
+        with suppress(FileNotFoundError):
+            if path.stat().st_mtime < before:
+                left.append(path)
+    return left
 
 
 def require_merging() -> None:

@@ -48,14 +48,15 @@ def _claim(now: datetime) -> Sequence[Repository]:
 
 def _collect(repository: Repository, now: datetime) -> int:
     organisation = repository.organisation
-    importing.remove_old(bare_of(organisation).folder)
-    for each in (bare_of(organisation), drafts_of(organisation)):
+    pushed, drafts = bare_of(organisation), drafts_of(organisation)
+    importing.remove_old(pushed.folder)
+    for each in (pushed, drafts):
         each.remove_left_objects()
     forgotten = _forget(organisation, now)
     merging = Draft.objects.filter(agent__organisation=organisation).exclude(merged_tree="")
     prune = "--no-prune" if merging.exists() else f"--prune={KEPT.days}.days.ago"
-    drafts_of(organisation).run("gc", "--quiet", prune)
-    bare_of(organisation).run("gc", "--quiet", "--no-prune")
+    drafts.run("gc", "--quiet", prune)
+    pushed.run("gc", "--quiet", "--no-prune")
     Repository.objects.filter(id=repository.id).update(packed_at=now)
     return forgotten
 
