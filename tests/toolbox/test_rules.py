@@ -36,6 +36,8 @@ def a_holder(
     enabled=frozenset({CHAT, CODING}),
     superior="board",
     reaches_superior=True,
+    to_superior=("escalation",),
+    by_contract=False,
     to_board=(),
 ):
     role = Role(
@@ -54,7 +56,8 @@ def a_holder(
     above = []
     if superior != "board":
         above = [Agent(id=2, handle=superior, role="top", title="B", managers=("board",))]
-        contacts += [ContactRule("r", "top", frozenset({"escalation"}))] * reaches_superior
+        above_rule = ContactRule("r", "top", frozenset(to_superior), needs_contract=by_contract)
+        contacts += [above_rule] * reaches_superior
     policy = build_policy(
         organisation_id=1,
         organisation="o",
@@ -173,6 +176,11 @@ class TestCanUse:
             ({"superior": "b"}, ""),
             ({"superior": "b", "bound": ["escalate"]}, ", or ask b with escalate"),
             ({"superior": "b", "bound": ["escalate"], "reaches_superior": False}, ""),
+            ({"superior": "b", "bound": ["send_mail"]}, ", or ask b with send_mail, as escalation"),
+            ({"superior": "b", "bound": ["send_mail"], "to_superior": ["report"]},
+             ", or ask b with send_mail, as report"),
+            ({"superior": "b", "bound": ["send_mail"], "to_superior": []}, ""),
+            ({"superior": "b", "bound": ["send_mail"], "by_contract": True}, ""),
             ({}, ""),
             ({"bound": ["write_note"]}, ", or tell the Board with write_note, for_board true"),
             ({"bound": ["write_note"], "denied": ["write_note"]}, ""),
@@ -209,7 +217,46 @@ class TestCanUse:
     def test_names_no_mode_that_the_organisation_does_not_enable(self):
         holder = a_holder(bound=["probe"], enabled=frozenset({CHAT}))
         decision = can_use(a_tool(allowed_modes=CODING_ONLY), "probe", holder)
-        assert "coding" not in decision.next_action
+        assert decision.next_action == "no session of o can use it; go on with another tool"
+
+    def test_says_how_another_mode_is_reached(self):
+        tool = a_tool(allowed_modes=CODING_ONLY)
+        decision = can_use(tool, "probe", a_holder(bound=["probe", "write_note"]))
+        assert decision.next_action == (
+            "this session is in chat_safe mode and the tool needs coding: "
+            "accept a contract issued with that mode (list_contracts shows yours), "
+            "or tell the Board with write_note, for_board true"
+        )
+
+    def test_names_no_contract_to_a_frame_that_cannot_accept_one(self):
+        tool = a_tool(allowed_modes=CODING_ONLY)
+        decision = can_use(tool, "probe", a_holder(bound=["probe"], frame=["probe"]))
+        assert decision.next_action == (
+            "this session is in chat_safe mode and the tool needs coding: use one of the tools "
+            "that are listed for you, or leave your frame: return_result, also without frame_id"
+        )
+
+    def test_says_why_a_bound_tool_is_not_available(self):
+        tool = a_tool(unusable=lambda _: "you manage no agent")
+        decision = can_use(tool, "probe", a_holder(bound=["probe"]))
+        assert decision.code is Code.TOOL_NOT_BOUND
+        assert decision.message == "probe is not available: you manage no agent"
+        usable = a_tool(unusable=lambda _: "")
+        assert answer(usable, a_holder(bound=["probe"])) == "ALLOW"
+
+
+class TestAFrame:
+    @pytest.mark.parametrize(
+        ("fields", "expected"),
+        [
+            ({}, False),
+            ({"in_frame": True}, True),
+            ({"frame_tools": frozenset()}, True),
+            ({"in_frame": True, "frame_tools": frozenset({"probe"})}, True),
+        ],
+    )
+    def test_is_one_with_or_without_tools_of_its_own(self, fields, expected):
+        assert replace(a_holder(), **fields).is_in_frame is expected
 
 
 class TestEffectiveTools:
