@@ -140,6 +140,12 @@ class TestMarkForBoard:
                 assert decision.code is Code.LEVEL_DENIED
                 assert agent.superior in decision.next_action
 
+    def test_is_limited_in_an_hour(self, nexus):
+        most = rules.MOST_FOR_BOARD
+        assert isinstance(rules.can_mark_for_board(nexus.agents["ceo"], most - 1), Allow)
+        refused = rules.can_mark_for_board(nexus.agents["ceo"], most)
+        assert (refused.code, refused.details["retry_after"]) == (Code.RATE_LIMITED, 3600)
+
 
 class TestTimeSpan:
     @pytest.mark.parametrize(
@@ -216,6 +222,36 @@ class TestReading:
         agents = nexus.agents
         assert rules.may_read_reports_of(agents[author], agents[reader], nexus) is reads
         assert (agents[author].id in rules.authors_below(agents[reader], nexus)) is reads
+
+    @pytest.mark.parametrize(
+        ("path", "author", "reader", "reads"),
+        [
+            ("reports/hr/x.md", "hr_manager", "hr_manager", True),  # its author
+            ("reports/hr/x.md", "it_manager", "it_manager", True),  # … also where it is denied
+            ("reports/hr/x.md", "qa_worker", "it_manager", False),  # a denial, to one above too
+            ("reports/hr/x.md", "qa_worker", "hr_manager", True),  # the role's scope
+            ("reports/hr/x.md", None, "ceo", True),  # … of an author who left the company
+            ("docs/x.md", None, "it_manager", False),
+            ("docs/x.md", "qa_worker", "it_manager", True),  # a place above the author
+            ("docs/x.md", "qa_worker", "backend_worker", False),
+            ("docs/x.md", "qa_worker", "product_manager", False),
+        ],
+    )
+    def test_of_a_report_is_by_author_scope_and_place(self, nexus, path, author, reader, reads):
+        found = rules.may_read_report(path, nexus.agents.get(author), nexus.agents[reader], nexus)
+        assert found is reads
+
+    @pytest.mark.parametrize(
+        ("path", "reader", "is_denied"),
+        [
+            ("reports/hr/x.md", "it_manager", True), ("reports/hr/x.md", "ceo", False),
+            ("src/app.py", "hr_manager", True), ("src/app.py", "backend_worker", False),
+        ],
+    )  # fmt: skip
+    def test_is_denied_by_the_deny_list_and_of_code_by_the_tools(
+        self, nexus, path, reader, is_denied
+    ):
+        assert rules.is_denied_to(path, nexus.agents[reader], nexus) is is_denied
 
     @pytest.mark.parametrize(
         ("writer", "reader", "reads"),

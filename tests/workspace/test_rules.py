@@ -2,6 +2,7 @@
 
 import pytest
 
+from contracts.branches import TakenNames
 from core.decision import Allow, Code, Deny
 from workspace import rules
 from workspace.runs import rules as run_rules
@@ -44,6 +45,13 @@ class TestBranch:
         decision = rules.can_use_branch(name, MINE)
         assert isinstance(decision, Deny)
         assert "feature/login" in decision.next_action
+
+    def test_that_is_the_contracts_own_and_taken_is_replaced_by_the_superior(self):
+        taken = TakenNames(main="trunk", names=frozenset({"feature"}))
+        own = rules.can_use_branch(MINE, MINE, taken)
+        other = rules.can_use_branch("feature/logout", MINE, taken)
+        assert own.next_action == "ask your superior for a contract with a branch of its own"
+        assert other.next_action == f"work on {MINE}"
 
     def test_is_none_without_a_contract(self):
         decision = rules.can_use_branch("feature/login", ())
