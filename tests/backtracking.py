@@ -155,7 +155,7 @@ def _one(op: object, _: str, flags: int, held: Held) -> "re.Pattern[str]":
 def hostile_texts(pattern: "re.Pattern[str]", size: int) -> Iterator[str]:
     """Repetitions of one or two of its characters and of its own literals, with a wrong end."""
     own = re.findall(r"[^\w\\^|+*?{}]", pattern.pattern)
-    letters = list(dict.fromkeys(["a", "0", " ", *own]))[:10]
+    letters = list(dict.fromkeys(["a", "0", " ", "\n", "\\", *own]))[:12]
     words = re.findall(r"[^\\()\[\]?*+{}|^$]{2,}", pattern.pattern)[:4]
     pumps = [*letters, *(a + b for a in letters for b in letters[:5] if a != b), *words]
     for pump in pumps:

@@ -133,6 +133,7 @@ def test_no_pattern_takes_more_steps_for_each_character_of_a_longer_text():
         r"a.*b.*c",
         r"(\w+\s?)*!",
         r"^(.*,)*x",
+        r"(?m)^\s*#",
     ],
 )
 def test_slow_patterns_are_found(slow):

@@ -21,7 +21,8 @@ from workspace.services import require_paths
 
 DOCKERFILE = "Dockerfile"
 MOST_FILES = 2_000
-MOST_DOCKERFILE = 1_000_000
+MOST_DOCKERFILE = 100_000
+"""Bytes; it is read some six times before it is sent."""
 MOST_BYTES = 64 * 1024 * 1024
 DEEPEST = 20
 
@@ -36,14 +37,12 @@ def packed_folder(caller: Caller, path: str) -> bytes:
     place = place_of(caller, folder)
     packed = io.BytesIO()
     try:
-        place.tree.read(place.path + DOCKERFILE, limit=MOST_DOCKERFILE)
+        _read(place, folder, DOCKERFILE, MOST_BYTES)
         with tarfile.open(fileobj=packed, mode="w") as tar:
             left = MOST_BYTES
             for name in _files(caller, place, folder):
-                is_dockerfile = name.lower() == DOCKERFILE.lower()  # engines take both spellings
-                most = min(left, MOST_DOCKERFILE) if is_dockerfile else left
-                data = place.tree.read(place.path + name, limit=most)
-                if is_dockerfile:  # the very one that is sent: it may have changed meanwhile
+                data = _read(place, folder, name, left)
+                if name == DOCKERFILE:  # the very one that is sent: it may have changed meanwhile
                     _require_buildable(caller, data)
                 left -= len(data)
                 tar.addfile(_entry(name, data), io.BytesIO(data))
@@ -58,9 +57,31 @@ def packed_folder(caller: Caller, path: str) -> bytes:
         raise refuse(
             Code.SCOPE_DENIED, str(problem), "replace the link by a plain file", rule=BUILT_RULE
         ) from problem
-    except TooLarge as problem:
-        raise _too_large(folder, f"{MOST_BYTES} bytes") from problem
     return packed.getvalue()
+
+
+def _read(place: FilePlace, folder: str, name: str, left: int) -> bytes:
+    """A file of the folder. Raises Denied INVALID_PARAMS, TOO_LARGE, Missing, Unsafe."""
+    if name != DOCKERFILE and name.lower() == DOCKERFILE.lower():
+        raise refuse(
+            Code.INVALID_PARAMS,
+            f"{folder}{name} is another spelling of {DOCKERFILE}: engines may read either",
+            f"keep one file, named {DOCKERFILE}",
+            rule=BUILT_RULE,
+            path="the folder holds a second Dockerfile",
+        )
+    is_short = name == DOCKERFILE and left >= MOST_DOCKERFILE
+    try:
+        return place.tree.read(place.path + name, limit=MOST_DOCKERFILE if is_short else left)
+    except TooLarge as problem:
+        if is_short:
+            raise refuse(
+                Code.TOO_LARGE,
+                f"{folder}{name} has more than {MOST_DOCKERFILE} bytes",
+                "write a shorter Dockerfile: move long commands into scripts of the folder",
+                rule=BUILT_RULE,
+            ) from problem
+        raise _too_large(folder, f"{MOST_BYTES} bytes") from problem
 
 
 def _require_buildable(caller: Caller, dockerfile: bytes) -> None:

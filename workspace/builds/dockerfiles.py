@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from itertools import takewhile
+from itertools import dropwhile, takewhile
 
 from core.decision import Allow, Code, Decision, Deny, deny
 
@@ -30,8 +30,13 @@ PLACES = frozenset(
 """What comes before a colon and a digest, or a place of the engine's machine, not before a tag."""
 OFFICIAL = re.compile(r"[A-Za-z0-9._-]+|((docker\.io/)?library/)?[a-z0-9_-]+([:@][^/]*)?")
 """Docker's own images, and stages. With a variable, a name with a dot could become a registry's."""
-FRONTEND = re.compile(r"\A\s*\{|^\s*(#|//)\s*syntax\s*=", re.IGNORECASE | re.MULTILINE)
-"""It names a program that reads the file in place of the engine, to those that know it."""
+FRONTEND = re.compile(
+    r"\A\s*\{|^[^\S\n]*(#|//)[^\S\n]*syntax[^\S\n]*=", re.IGNORECASE | re.MULTILINE
+)
+"""It names a program that reads the file in place of the engine, to those that know it.
+
+Looked for in each line by itself: over lines, a million empty ones would take hours.
+"""
 QUOTING = "\"'\\`"
 OPTIONS = {
     "FROM": frozenset({"platform"}),
@@ -67,8 +72,7 @@ def can_build_from(dockerfile: str, own: str, bases: Sequence[str] = ()) -> Deci
     may_vary = not any(_verb(line.split()) == "ARG" and "/" in line for line in lines)
     for line in lines:
         words = line.split()
-        while _verb(words) == "ONBUILD":
-            words = words[1:]
+        words = [*dropwhile(lambda word: _verb([word]) == "ONBUILD", words)]
         if refused := _refused_instruction(words, line) or _refused_image(words, own, bases):
             return refused
         if not may_vary and any("$" in image for image in _images_in(words)):

@@ -256,6 +256,23 @@ class TestTheFolder:
         (folder / "Dockerfile").unlink()
         assert code(build(devops)) == "NOT_FOUND"
 
+    @pytest.mark.parametrize("other", ["dockerfile", "DockerFile"])
+    def test_has_one_dockerfile_in_one_spelling(self, devops, engine, folder, other):
+        """A thousand spellings, each read as one, would keep a processor busy for minutes."""
+        (folder / other).write_text(DOCKERFILE)
+        assert code(build(devops)) == "INVALID_PARAMS"
+        (folder / other).rename(folder / "data" / other)
+        assert code(build(devops)) == "OK"
+
+    def test_has_a_short_dockerfile(self, devops, engine, folder):
+        path = folder / "Dockerfile"
+        path.write_text(DOCKERFILE.ljust(100_001, "\n"))
+        refused = build(devops)
+        assert code(refused) == "TOO_LARGE"
+        assert "has more than 100000 bytes" in refused.body["message"]
+        path.write_text(DOCKERFILE.ljust(100_000, "\n"))
+        assert code(build(devops)) == "OK"
+
     @pytest.mark.parametrize(
         ("name", "most"), [("MOST_FILES", 2), ("MOST_BYTES", 30), ("DEEPEST", 0)]
     )
