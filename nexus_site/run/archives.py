@@ -21,6 +21,8 @@ UNFINISHED = ".restored"
 OF_DISKS = frozenset({"lost+found"})
 LAST = ("packed-refs", "objects")
 """Names in a git repository that are packed after `refs`: branches move from there to the first."""
+LOOKS = 5
+"""How often a folder is looked at, at most: an agent may make names in it without end."""
 DOTS = frozenset({"", ".", ".."})
 LONGEST_NAME = MAX_PATH + 256
 """Bytes of a name in an archive: what agents may write, in a home with a long name.
@@ -67,13 +69,27 @@ def _add(archive: tarfile.TarFile, name: str, path: str, folder: int | None) -> 
         found = os.fstat(here)
         if stat.S_ISDIR(found.st_mode):
             archive.addfile(_entry(name, found, tarfile.DIRTYPE))
-            for each in sorted(os.listdir(here), key=_turn):  # noqa: PTH208  a descriptor, not a path
+            for each in _names_in(here):
                 _add(archive, f"{name}/{each}", each, here)
         elif stat.S_ISREG(found.st_mode):
             with open(here, "rb", closefd=False) as file:
                 archive.addfile(archive.gettarinfo(arcname=name, fileobj=file), Whole(file))
     finally:
         os.close(here)
+
+
+def _names_in(folder: int) -> Iterator[str]:
+    """The names in an open folder, then those that came while these were packed.
+
+    Git removes packs once their objects are in a new one, which would be in none of the two.
+    """
+    seen: set[str] = set()
+    for _ in range(LOOKS):
+        new = set(os.listdir(folder)) - seen
+        yield from sorted(new, key=_turn)
+        if not new:
+            return
+        seen.update(new, LAST)  # branches that come after the objects may name others
 
 
 def _turn(name: str) -> tuple[int, str]:

@@ -117,6 +117,27 @@ class TestARepository:
         named = {held[f"work.git/{each}"] for each in ("refs/drafts/one", "packed-refs")}
         assert named <= objects
 
+    def test_has_the_new_pack_that_takes_the_place_of_others(self, tree, packed):
+        """`git gc` removes packs once their objects are in a new one: none may be in neither."""
+        packs = tree / "work.git/objects/pack"
+        packs.mkdir(parents=True)
+        for name in ("pack-1.pack", "pack-2.pack"):
+            (packs / name).write_text(name)
+
+        def gc():
+            (packs / "pack-0.pack").write_text("all objects")
+            (packs / "pack-1.pack").unlink()
+            (packs / "pack-2.pack").unlink()
+
+        found = packed(**{"pack-2_pack": gc})
+        assert found["work.git/objects/pack/pack-0.pack"] == b"all objects"
+
+    def test_has_no_branches_that_come_after_its_objects(self, tree, packed):
+        repository = tree / "work.git"
+        (repository / "objects").mkdir(parents=True)
+        MEANWHILE["objects"] = lambda: (repository / "packed-refs").write_text("second")
+        assert "work.git/packed-refs" not in packed()
+
 
 def test_an_archive_that_fails_leaves_nothing_behind(tree, tmp_path, monkeypatch):
     """As on a full disk: half of the keys would lie there."""
@@ -131,6 +152,13 @@ def test_an_archive_that_fails_leaves_nothing_behind(tree, tmp_path, monkeypatch
 
 
 class TestWhatAgentsLeave:
+    def test_a_folder_in_which_names_come_without_end_is_left_in_time(self, tree, packed):
+        for number in range(100):
+            MEANWHILE[f"n{number}"] = (tree / f"n{number + 1}").mkdir
+        (tree / "n0").mkdir()
+        assert {f"n{number}" for number in range(archives.LOOKS)} <= set(packed())
+        assert len(MEANWHILE) == 100 - archives.LOOKS
+
     def test_folders_without_end_are_packed_as_far_as_names_go(self, tree, packed, tmp_path):
         with contextlib.chdir(tree):
             for _ in range(DEEP):
