@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import stat
+from contextlib import suppress
 from pathlib import Path
 
 from core.decision import Code, refuse
@@ -33,15 +34,23 @@ def make_home(organisation: str, handle: str, user: AgentUser | None) -> list[st
     """Make an agent's home, closed to others, with its work tree; what was done, in words.
 
     A home that gets another owner, as when a server first runs as root, changes with all it holds.
-    Raises Denied ISOLATION_UNAVAILABLE where it belongs to another user and this process, which is
-    not root, could not enter it.
+    Raises Denied ISOLATION_UNAVAILABLE where a link or a file has its place, or where it belongs to
+    another user and this process, which is not root, could not enter it.
     """
     home = agent_folder(organisation, handle)
     done = []
     if not home.is_dir():
-        home.mkdir(mode=HOME_MODE, parents=True, exist_ok=True)  # two first calls at once
+        with suppress(FileExistsError):  # there is something else
+            home.mkdir(mode=HOME_MODE, parents=True, exist_ok=True)  # two first calls at once
         done.append(f"made {home}")
     found = home.stat(follow_symlinks=False)
+    if not stat.S_ISDIR(found.st_mode):  # what a link leads to is not ours to give or to close
+        raise refuse(
+            Code.ISOLATION_UNAVAILABLE,
+            f"the home of {handle} is a link or a file, not a folder",
+            "go on without it; ask the people who run this installation to put the folder back",
+            rule="an operating-system user for each agent (spec: files 8)",
+        )
     if user is None and found.st_uid != os.geteuid():
         raise refuse(
             Code.ISOLATION_UNAVAILABLE,

@@ -94,6 +94,26 @@ class TestAHomeOfAnotherUser:
         assert agent_folder("nexus", "coder").stat().st_uid == 70_000
 
 
+class TestAHomeThatIsNoFolder:
+    @pytest.mark.parametrize("what", ["file", "link", "broken link"])
+    def test_is_refused_and_what_a_link_leads_to_stays_as_it_is(self, settings, tmp_path, what):
+        """Somebody may have moved a home, and left a link; it may lead to a folder of others."""
+        settings.WORKSPACE_ROOT = tmp_path
+        make_company("nexus")
+        elsewhere = tmp_path / "elsewhere"
+        if what != "broken link":
+            elsewhere.mkdir(mode=0o755)
+        home = agent_folder("nexus", "coder")
+        home.write_text("x") if what == "file" else home.symlink_to(elsewhere)
+        with pytest.raises(Denied) as refusal:
+            make_home("nexus", "coder", None)
+        assert refusal.value.deny.code is Code.ISOLATION_UNAVAILABLE
+        assert "the home of coder is a link or a file" in refusal.value.deny.message
+        if elsewhere.exists():
+            assert elsewhere.stat().st_mode & 0o777 == 0o755
+            assert not list(elsewhere.iterdir())
+
+
 class TestAHomeMadeTwiceAtOnce:
     def test_is_made_by_one_and_there_for_the_other(self, settings, tmp_path, monkeypatch):
         settings.WORKSPACE_ROOT = tmp_path
