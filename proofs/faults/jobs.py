@@ -20,6 +20,7 @@ from nexus_site.run.fork import fork, status_of
 NAMES = (
     *("escalations", "deadlines", "leases", "notices", "files", "frames", "approvals"),
     *("ledger seals", "idempotency", "deployments", "repositories", "charts"),
+    *("git garbage", "web use"),
 )
 
 
@@ -80,8 +81,9 @@ def main(seconds: str, twin: str = "") -> None:
     os.environ["DJANGO_SETTINGS_MODULE"] = "nexus_site.settings"
     django.setup()
     from mailroom.outgoing import outbox
+    from workspace.git import garbage
 
-    outbox.CLAIMED_FOR = timedelta(seconds=2)
+    outbox.CLAIMED_FOR = garbage.AGAIN = timedelta(seconds=2)
     if twin:
         in_pieces()
     print(json.dumps(kill_each(["deadlines"] if twin else NAMES, float(seconds))))
