@@ -28,6 +28,7 @@ from workspace.git.pushing import (
     present_repository,
     repository_of,
     require_free,
+    require_present,
 )
 from workspace.git.repositories import branch_row, drafts_of
 from workspace.git.running import GitFailed
@@ -159,6 +160,8 @@ def _checked_out(
     kept = Uncommitted.REFUSE if switches else Uncommitted.KEEP
     changes = Uncommitted.DISCARD if discard else kept
     with place.turned(was, draft.base, changes), transaction.atomic():
+        if draft._state.adding:  # noqa: SLF001  Django's public name
+            require_present(repository)  # once there is a draft, none takes its place
         drafts.filter(checked_out=True).exclude(id=draft.id).update(checked_out=False)
         draft.checked_out = True
         _save_draft(caller, contract, draft, now)

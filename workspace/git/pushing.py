@@ -104,6 +104,17 @@ def present_repository(caller: Caller) -> Repository | None:
     return found if found and drafts_of(found.organisation).folder.is_dir() else None
 
 
+@needs_transaction
+def require_present(repository: Repository) -> None:
+    """Raise Denied INVALID_TRANSITION where another repository took its place meanwhile.
+
+    None does so until the transaction ends.
+    """
+    hold_lock("git organisation", repository.organisation_id)
+    if not Repository.objects.filter(id=repository.id).exists():
+        raise moved_meanwhile()
+
+
 def require_free(
     caller: Caller, contract: ContractFacts, repository: Repository, branch: Branch | None
 ) -> None:

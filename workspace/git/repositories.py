@@ -20,7 +20,7 @@ from orgchart.policy.vocabulary import ToolMode
 from workspace.git import importing
 from workspace.git.bare_repository import BareRepository, create_bare
 from workspace.git.importing import Fresh
-from workspace.git.models import Branch, BranchMove, MoveKind, Repository
+from workspace.git.models import Branch, BranchMove, Draft, MoveKind, Repository
 from workspace.tree import repository_folder
 
 DRAFTS = "drafts.git"
@@ -174,11 +174,11 @@ def branch_row(repository: Repository, name: str) -> Branch | None:
 def changed_source(
     *, organisation: Organisation, source: str, caller: Actor, now: datetime
 ) -> Iterator[Callable[[], None]]:
-    """Take the repository that the setting names in place of one that no agent has pushed to.
+    """Take the repository that the setting names in place of one that no agent works in.
 
     It is imported first, without a transaction; the yielded function records that, in the
     transaction of the setting. Raises Denied, and so does that function: INVALID_TRANSITION where
-    agents have pushed or the repository changed meanwhile, DRIVER_UNAVAILABLE where the import
+    agents have begun work or the repository changed meanwhile, DRIVER_UNAVAILABLE where the import
     fails; the setting is not changed then.
     """
     if replaceable(organisation, source) is None:
@@ -214,15 +214,18 @@ def _require_unchanged(organisation: Organisation, source: str) -> None:
 def replaceable(organisation: Organisation, source: str) -> Repository | None:
     """The repository that has to be replaced by this source; None where there is none.
 
-    Raises Denied INVALID_TRANSITION where agents have pushed to it.
+    Raises Denied INVALID_TRANSITION where agents have pushed to it, or have a branch of it checked
+    out or committed to: what they began is made of its commits.
     """
     found = Repository.objects.filter(organisation=organisation).exclude(source=source).first()
     if found is None:
         return None
-    if found.moves.exclude(kind__in=[MoveKind.CREATE, MoveKind.IMPORT]).exists():
+    moved = found.moves.exclude(kind__in=[MoveKind.CREATE, MoveKind.IMPORT])
+    if moved.exists() or Draft.objects.filter(agent__organisation=organisation).exists():
         raise refuse(
             Code.INVALID_TRANSITION,
-            f"agents have pushed to the repository of {organisation.slug}, so it is not replaced",
+            f"agents have begun work in the repository of {organisation.slug}, so it is not "
+            "replaced",
             "keep it, or load the other repository into an organisation of its own",
             rule="a repository with work in it is not replaced (spec: hands 22)",
         )

@@ -29,10 +29,11 @@ from workspace.git import (
 )
 from workspace.git.bare_repository import BareRepository, Signature
 from workspace.git.garbage import collect_garbage
-from workspace.git.models import Branch, MoveKind, Repository
+from workspace.git.models import Branch, Draft, MoveKind, Repository
 from workspace.git.pushing_back import push_back, push_back_due
 from workspace.git.repositories import bare_of, ensure_repositories, ensure_repository
 from workspace.git.running import GitFailed
+from workspace.git.worktree import AgentWorkTree
 from workspace.tree import work_tree
 
 
@@ -341,7 +342,7 @@ class TestImport:
             return running.run_git(*words, **options)
 
         monkeypatch.setattr(importing, "run_git", cloned)
-        with pytest.raises(CommandError, match="agents have pushed"):
+        with pytest.raises(CommandError, match="agents have begun work"):
             set_repository(other)
         assert Organisation.objects.get().settings.get("repository", "") == ""
         assert Repository.objects.get().id == row.id
@@ -419,9 +420,47 @@ class TestImport:
     def test_does_not_replace_one_with_work_in_it(self, hands, other):
         hands.hire()
         hands.pushed()
-        with pytest.raises(CommandError, match="agents have pushed"):
+        with pytest.raises(CommandError, match="agents have begun work"):
             set_repository(other)
         assert hands.tip("main")
+
+    @needs_walls
+    @pytest.mark.parametrize("is_committed", [False, True])
+    def test_does_not_replace_one_of_whose_commits_agents_made_drafts(
+        self, hands, other, is_committed
+    ):
+        """They could never be pushed, and `git gc` of the drafts would fail for ever."""
+        hands.hire()
+        assert hands.branch().status == 200
+        if is_committed:
+            hands.write("src/search/index.py")
+            assert hands.commit("src/search/index.py").status == 200
+        with pytest.raises(CommandError, match="agents have begun work"):
+            set_repository(other)
+        hands.write("src/search/more.py")
+        assert hands.commit("src/search/more.py").status == 200
+        assert hands.push().status == 200
+        collect_garbage(now=timezone.now())
+
+    @needs_walls
+    def test_is_not_checked_out_where_another_took_its_place_meanwhile(
+        self, hands, other, monkeypatch
+    ):
+        hands.hire()
+        ensure_repositories(now=timezone.now())
+        check_out = AgentWorkTree.check_out
+
+        def replaced(*words):
+            check_out(*words)
+            set_repository(other)
+
+        monkeypatch.setattr(AgentWorkTree, "check_out", replaced)
+        refused = hands.branch()
+        assert refused.code == "INVALID_TRANSITION"
+        assert "nothing was changed" in refused.body["message"]
+        monkeypatch.undo()
+        assert not Draft.objects.exists()
+        assert hands.branch().status == 200
 
 
 @pytest.mark.django_db(transaction=True)
