@@ -1,7 +1,36 @@
-"""Characters that no text column can hold: NUL, and half of a surrogate pair; pure."""
+"""Characters that no text column can hold, and marks without end on one character; pure."""
 
 import re
+import unicodedata
 
 UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
+"""NUL, and half of a surrogate pair."""
 REPLACEMENT = "\ufffd"
-PROBLEM = "holds NUL or half a surrogate pair"
+MOST_MARKS = 30
+"""Combining marks in a row, as in a stream-safe text (Unicode annex 15).
+
+To sort more of them takes Python and PostgreSQL a time that grows with the square of their number,
+and on a page they cover the lines around them.
+"""
+_MARKS = "".join(filter(unicodedata.combining, map(chr, range(0x300, 0x20000))))
+MARK = re.compile(f"[{_MARKS}]")
+STACKED = re.compile(f"[{_MARKS}]{{{MOST_MARKS + 1}}}")
+
+
+def text_problem(text: str) -> str:
+    """Why a text from outside is not taken, or ''."""
+    if UNSTORABLE.search(text):
+        return "holds NUL or half a surrogate pair"
+    if has_stacked_marks(text):
+        return f"holds more than {MOST_MARKS} combining marks in a row"
+    return ""
+
+
+def has_stacked_marks(text: str) -> bool:
+    """Whether a text holds more marks in a row than `MOST_MARKS`.
+
+    So many in a row have one at every such distance: most texts are decided by a part of them.
+    """
+    if text.isascii() or not MARK.search(text[MOST_MARKS :: MOST_MARKS + 1]):
+        return False
+    return STACKED.search(text) is not None

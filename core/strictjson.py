@@ -7,7 +7,7 @@ import re
 from typing import Any
 
 from core.decision import Code, Denied, Deny
-from core.storable import PROBLEM, UNSTORABLE
+from core.storable import has_stacked_marks, text_problem
 
 MAX_DEPTH = 32
 MAX_ELEMENTS = 10_000  # values of all lists and objects together
@@ -21,14 +21,15 @@ def read_object(body: bytes) -> dict[str, Any]:
     """The JSON object of a body; an empty body is an empty object.
 
     Raises Denied INVALID_PARAMS for anything else: not UTF-8, duplicate keys, NaN or infinity,
-    nested deeper than 32, more than 10,000 elements or 1,000 keys of one object, a NUL or half a
-    surrogate pair in a text.
+    nested deeper than 32, more than 10,000 elements or 1,000 keys of one object, a NUL, half a
+    surrogate pair or more than 30 combining marks in a row in a text.
     """
     if not body.strip():
         return {}
     require_shape(body)
     try:
-        found = DECODER.decode(body.decode("utf-8"))
+        text = body.decode("utf-8")
+        found = DECODER.decode(text)
     except Denied:
         raise
     except json.JSONDecodeError as problem:
@@ -40,7 +41,7 @@ def read_object(body: bytes) -> dict[str, Any]:
         ) from problem
     if not isinstance(found, dict):
         raise _invalid("body", "must be a JSON object")
-    if b"\\u" in body:
+    if b"\\u" in body or has_stacked_marks(text):
         _check_texts(found)
     return found
 
@@ -114,14 +115,14 @@ def _parse_float(text: str) -> float:
 
 def _check_texts(found: dict[str, Any]) -> None:
     for field, value in found.items():
-        if UNSTORABLE.search(field):
-            raise _invalid("body", f"the name of a field {PROBLEM}")
+        if problem := text_problem(field):
+            raise _invalid("body", f"the name of a field {problem}")
         unchecked = [value]
         while unchecked:
             item = unchecked.pop()
             if isinstance(item, str):
-                if UNSTORABLE.search(item):
-                    raise _invalid(field[:64], f"a text {PROBLEM}")
+                if problem := text_problem(item):
+                    raise _invalid(field[:64], f"a text {problem}")
             elif isinstance(item, dict):
                 unchecked += item.keys()
                 unchecked += item.values()

@@ -20,7 +20,7 @@ from core.database import hold_lock
 from core.decision import Code, Denied, refuse
 from core.ids import row_id
 from core.permissions import Deed, require_deed
-from core.storable import PROBLEM, UNSTORABLE
+from core.storable import text_problem
 from core.strictjson import read_content
 from ledger.services import record
 from orgchart.models import Organisation
@@ -37,8 +37,8 @@ YEARS = (1970, 2200)
 
 
 def _validate_storable(text: str) -> str:
-    if UNSTORABLE.search(text):
-        raise ValueError(PROBLEM)
+    if problem := text_problem(text):
+        raise ValueError(problem)
     return text
 
 

@@ -129,6 +129,7 @@ class TestAppend:
             {"text": ""},
             {"text": " \n"},
             {"text": "x" * 10_001},
+            {"text": "x" + "\u0300\u0323" * 16},  # PostgreSQL would sort them at each search
             {"text": "x", "scope": "board"},
             {"text": "x", "scope": ["agent"]},
             {"text": "x", "agent": "coding_leader"},

@@ -1,6 +1,7 @@
 """Bodies: what is refused before any rule sees it."""
 
 import json
+import re
 import tracemalloc
 from contextlib import suppress
 from time import process_time
@@ -12,6 +13,7 @@ from hypothesis import strategies as st
 
 from core import strictjson
 from core.decision import Code, Denied
+from core.storable import has_stacked_marks
 from core.strictjson import MAX_DEPTH, MAX_KEYS, read_object
 from tests.decisions import denied
 
@@ -78,6 +80,9 @@ class TestReadObject:
             (b'{"ok": 1, "a": [{"b": "\\udfff"}]}', "a"),
             (b'{"ok": 1, "a": {"\\u0000": 1}}', "a"),
             (b'{"\\u0000": 1}', "body"),
+            (b'{"ok": 1, "a": "x' + b"\\u0301" * 31 + b'"}', "a"),
+            (('{"ok": 1, "a": ["x' + "\u0301\u0323" * 16 + '"]}').encode(), "a"),
+            (('{"x' + "\u0301" * 31 + '": 1}').encode(), "body"),
         ],
     )
     def test_names_the_field_of_an_odd_text(self, body, field):
@@ -96,6 +101,18 @@ class TestReadObject:
         assert read_object(inside)
         with denied("INVALID_PARAMS"):
             read_object(b'{"a":' + inside + b"}")
+
+    def test_keeps_thirty_marks_on_a_character(self):
+        """A text with more cannot be brought into a normal form in linear time."""
+        marked = {"a": ("x" + "\u0301" * 30) * 3}
+        for body in (json.dumps(marked), json.dumps(marked, ensure_ascii=False)):
+            assert read_object(body.encode()) == marked
+
+    @given(st.text(alphabet="a\u0301\u0323中", max_size=90), st.integers(0, 70))
+    def test_finds_a_row_of_marks_wherever_it_begins(self, text, more):
+        text += "\u0301" * more
+        longest = max(map(len, re.findall("[\u0301\u0323]+", text)), default=0)
+        assert has_stacked_marks(text) is (longest > 30)
 
     def test_keeps_surrogate_pairs_that_make_a_character(self):
         assert read_object(b'{"a": "\\ud83d\\ude00"}') == {"a": "😀"}
