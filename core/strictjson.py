@@ -12,6 +12,8 @@ from core.storable import has_stacked_marks, text_problem
 MAX_DEPTH = 32
 MAX_ELEMENTS = 10_000  # values of all lists and objects together
 MAX_KEYS = 1000  # of one object
+LARGEST = 1e64  # of a number with a fraction or an exponent; its inverse is the smallest
+"""The database writes such numbers out: 1e300, five bytes here, is read there as 301."""
 TOKEN = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+(?:"|\\?\Z)|[][{},]', re.DOTALL)
 """A whole text, up to the end if it has none, or one mark outside of texts. The quantifiers never
 give back: a search costs no memory, and time in proportion to the body."""
@@ -21,8 +23,9 @@ def read_object(body: bytes) -> dict[str, Any]:
     """The JSON object of a body; an empty body is an empty object.
 
     Raises Denied INVALID_PARAMS for anything else: not UTF-8, duplicate keys, NaN or infinity,
-    nested deeper than 32, more than 10,000 elements or 1,000 keys of one object, a NUL, half a
-    surrogate pair or more than 30 combining marks in a row in a text.
+    nested deeper than 32, more than 10,000 elements or 1,000 keys of one object, a number beyond
+    1e64 or nearer to 0 than 1e-64, a NUL, half a surrogate pair or more than 30 combining marks in
+    a row in a text.
     """
     if not body.strip():
         return {}
@@ -108,8 +111,10 @@ def _refuse_constant(name: str) -> Any:
 
 def _parse_float(text: str) -> float:
     value = float(text)
-    if value in (float("inf"), float("-inf")):
+    if abs(value) > LARGEST:
         raise _invalid("body", f"{text[:32]} is too large a number")
+    if value and abs(value) < 1 / LARGEST:
+        raise _invalid("body", f"{text[:32]} is too small a number")
     return value
 
 

@@ -45,6 +45,8 @@ END AS waits_for"""
 
 JSON = ("metadata", "text_writers")
 SELECTED = ", ".join(f"t.{name}{'::text' if name in JSON else ''}" for name in COLUMNS)
+LEFT_OUT = {"description": "''", "active_form": "''"} | dict.fromkeys(JSON, "'{}'")
+SHORT = ", ".join(LEFT_OUT.get(name, f"t.{name}") for name in COLUMNS)
 
 LOCK = """
 SELECT 1 FROM tasks_task WHERE organisation_id = %(organisation)s AND number = %(number)s
@@ -53,7 +55,10 @@ READ = f"""
 SELECT {SELECTED}, o.handle, {NEIGHBOURS}
 FROM tasks_task t LEFT JOIN orgchart_agent o ON o.id = t.owner_id
 WHERE t.organisation_id = %(organisation)s AND t.number = %(number)s"""
-
+READ_MANY_SHORT = READ.replace(SELECTED, SHORT).replace(
+    "t.number = %(number)s", "t.number = ANY(%(numbers)s) ORDER BY t.number"
+)
+"""Many tasks without their long texts: a thousand whole ones would fill the memory."""
 
 READ_AFTER = (
     READ.replace("t.number = %(number)s", "t.number > %(number)s")

@@ -28,6 +28,7 @@ BEYOND = {
     r"owner: .* is no agent of this organisation": "the organisation's own agents",
     r"\w+: amount: Decimal input should have no more than \d+ (digits|decimal places)": "decimals",
     r"\w+: amount: Input should be greater than 0": "zero, written as text",
+    r"body: .* is too (large|small) a number": "the ends of numbers",
     r"\w+: (deadline|expires_at): must lie in the years": "the calendar's ends",
     r"expires_at: must be a time in the future": "the clock",
     r"deadline: .* is in the past": "the clock",

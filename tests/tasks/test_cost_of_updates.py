@@ -58,3 +58,16 @@ class TestWaitingForMoreTasks:
                 assert http.call("architect", "task_update", **update).status == 200
             taken.append(len(queries))
         assert taken[1] == taken[2]
+
+    def test_reads_none_of_their_long_texts(self, http, task):
+        """A call names 200 tasks and an end frees 1000: their texts together fill the memory."""
+        long = {"description": "long" * 1000, "metadata": {"a": "long" * 1000}}
+        blocker = http.call("architect", "task_create", subject="x", **long).result["id"]
+        with CaptureQueriesContext(connection) as queries:
+            update = {"taskId": task, "addBlockedBy": [blocker]}
+            assert http.call("architect", "task_update", **update).status == 200
+        (read,) = [
+            one["sql"] for one in queries if "ANY(" in one["sql"] and "o.handle" in one["sql"]
+        ]
+        assert "t.description" not in read
+        assert "t.metadata" not in read

@@ -151,7 +151,7 @@ class TestFields:
             "task_create",
             subject=text,
             description=text,
-            metadata={text: [text, 1e308]},
+            metadata={text: [text, 1e64]},
         ).result
         read = http.call("architect", "task_get", taskId=made["id"]).result
         assert read["subject"] == read["description"] == text

@@ -4,6 +4,7 @@ from datetime import timedelta
 
 import pytest
 from django.db import connection, transaction
+from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from core.actions import Action
@@ -283,6 +284,17 @@ class TestReturnResult:
         assert company.caller(DEVELOPER).frame_id is None
         assert kinds(DEVELOPER)[-1] == "frame.cancelled"
         assert give(company, DEVELOPER, inner).code == "INVALID_TRANSITION"
+
+    def test_reads_no_context_of_what_it_cancels(self, company):
+        """What one agent delegated and others did not finish may take more than the memory has."""
+        outer = delegate(company, OTHER, "coding.leader")
+        take(company, LEADER)
+        inner = delegate(company, LEADER, DEVELOPER, context="data")
+        with CaptureQueriesContext(connection) as queries:
+            give(company, LEADER, outer)
+        above = [one["sql"] for one in queries if '"parent_id" IN' in one["sql"]]
+        assert inner in above[-1]
+        assert not any('"context"' in one for one in above)
 
     def test_answers_the_same_for_another_organisations_frame(self, company):
         there = load_company("dev-team")

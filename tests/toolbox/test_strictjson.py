@@ -14,14 +14,14 @@ from hypothesis import strategies as st
 from core import strictjson
 from core.decision import Code, Denied
 from core.storable import has_stacked_marks
-from core.strictjson import MAX_DEPTH, MAX_KEYS, read_object
+from core.strictjson import LARGEST, MAX_DEPTH, MAX_KEYS, read_object
 from tests.decisions import denied
 
 PLAIN = st.recursive(
     st.none()
     | st.booleans()
     | st.integers()
-    | st.floats(allow_nan=False, allow_infinity=False)
+    | st.floats(-LARGEST, LARGEST).filter(lambda number: not 0 < abs(number) < 1 / LARGEST)
     | st.text(alphabet=st.characters(exclude_categories=["Cs"], exclude_characters="\x00")),
     lambda inner: (
         st.lists(inner, max_size=4)
@@ -54,6 +54,9 @@ class TestReadObject:
             b'{"a": Infinity}',
             b'{"a": -Infinity}',
             b'{"a": 1e999}',
+            b'{"a": 1e65}',
+            b'{"a": -1e65}',
+            b'{"a": 1e-65}',
             b'{"a": 1, "a": 2}',
             b'{"b": {"a": 1, "a": 1}}',
             b'{"a": "\\u0000"}',
@@ -72,6 +75,11 @@ class TestReadObject:
             read_object(body)
         assert refusal.value.deny.code is Code.INVALID_PARAMS
         assert refusal.value.deny.details
+
+    @pytest.mark.parametrize("number", [b"1e64", b"-1e64", b"1e-64", b"0.0", b"-0e9", b"1e-999"])
+    def test_reads_numbers_that_the_database_writes_shortly(self, number):
+        """PostgreSQL writes each digit: of 1e300 it makes 301, in every row that a page reads."""
+        assert read_object(b'{"a": %s}' % number) == {"a": float(number)}
 
     @pytest.mark.parametrize(
         ("body", "field"),

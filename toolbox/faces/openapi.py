@@ -79,7 +79,8 @@ def document() -> Schema:
             "version": "1",
             "description": (
                 "What an agent can do, decided at every call. A text never holds NUL, a body is "
-                "never nested deeper than 32. See docs/ for the rules."
+                "never nested deeper than 32, and a number with a fraction or an exponent "
+                "is 0 or between 1e-64 and 1e64. See docs/ for the rules."
             ),
         },
         "servers": [{"url": "/"}],

@@ -30,6 +30,7 @@ from toolbox.scheduler import sweep
 from toolbox.wake import wake
 
 ENDED = ("result", "reason", "ended_at")
+LONG = ("instruction", "context")
 
 
 def return_result(
@@ -111,7 +112,7 @@ def end_due_frames(now: datetime) -> int:
     """End every frame that timed out, and those of deactivated agents; returns how many rows were
     handled (Spec: frames 9, frames 12). The time of a paused agent's frame does not end.
     """
-    unended = Frame.objects.filter(state__in=UNENDED).order_by("due_at", "id")
+    unended = Frame.objects.filter(state__in=UNENDED).defer(*LONG).order_by("due_at", "id")
     late = unended.filter(~is_paused("assignee_id"), due_at__lte=now)
     left = unended.filter(Q(assignee__active=False) | Q(opener__active=False))
     return sum(
@@ -202,13 +203,17 @@ def _event(
 
 
 def _lock_above(frame: Frame) -> list[Frame]:
-    """Every unended frame above this one, locked from the bottom up."""
+    """Every unended frame above this one, locked from the bottom up.
+
+    Without the long texts: an agent can have opened more than the memory takes.
+    """
     found: list[Frame] = []
     level = [frame.id]
     while level:
         rows = list(
             Frame.objects.select_for_update()
             .filter(parent_id__in=level, state__in=UNENDED)
+            .defer(*LONG)
             .order_by("id")
         )
         found += rows
