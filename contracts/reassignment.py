@@ -16,6 +16,7 @@ from contracts.store import agent_of, event_of_change, latest_submission, writer
 from contracts.vocabulary import OPEN_STATES, ContractKind
 from core.actions import Action
 from core.actors import Actor
+from core.database import rows_of_array
 from core.events import Event
 from core.limits import BIGGEST_VERSION
 from documents.rules import is_denied_to, reports_folder
@@ -133,7 +134,7 @@ def _reissue(reissued: Sequence[tuple[Contract, Party]], caller: Actor, now: dat
         )  # fmt: skip
         events.append(event)
     for (issuer_id, name), theirs in of_issuer.items():
-        Contract.objects.filter(id__in=theirs).update(
+        Contract.objects.filter(id__in=rows_of_array(theirs, "text")).update(
             issuer=issuer_id, issuer_name=name, version=Least(F("version") + 1, BIGGEST_VERSION)
         )
         wake(issuer_id)

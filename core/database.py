@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from functools import wraps
-from typing import Any, ParamSpec, TypeVar
+from typing import Any, Literal, ParamSpec, TypeVar
 
 import psycopg
 from django.db import (
@@ -17,6 +17,7 @@ from django.db import (
     connections,
     transaction,
 )
+from django.db.models.expressions import RawSQL
 from psycopg_pool import PoolTimeout
 
 P = ParamSpec("P")
@@ -65,6 +66,14 @@ def fetch_row(statement: str, values: Mapping[str, Any] | Sequence[Any] | None =
             setattr(raw, KEPT, kept)
         kept.execute(statement, values)
         return kept.fetchone()
+
+
+def rows_of_array(values: Sequence[int] | Sequence[str], kind: Literal["bigint", "text"]) -> RawSQL:
+    """Many values as a query, for a filter such as `id__in=rows_of_array(ids, "bigint")`.
+
+    A list there has a parameter for each of them, and PostgreSQL takes 65,535 at most.
+    """
+    return RawSQL(f"SELECT unnest(%s::{kind}[])", [list(values)])  # noqa: S611  a closed set
 
 
 def database_now() -> datetime:

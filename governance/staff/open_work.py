@@ -11,7 +11,7 @@ from contracts.reassignment import reassign_contracts
 from contracts.rules import can_see
 from contracts.store import contract_facts
 from core.actors import Actor
-from core.database import needs_transaction
+from core.database import needs_transaction, rows_of_array
 from core.decision import Allow
 from governance.results import OpenWorkResult
 from mailroom.delivery import send_system_mail
@@ -102,13 +102,15 @@ def reassign_work(
 def seen_by(who: Caller, held: OpenWorkResult) -> OpenWorkResult:
     """What an agent may know of another's open work: the contracts and tasks that it may read."""
     policy, reads = who.policy, readership_of(who.policy, who.agent)
-    rows = Contract.objects.filter(id__in=[*held["contracts_assigned"], *held["contracts_issued"]])
+    named = [*held["contracts_assigned"], *held["contracts_issued"]]
+    rows = Contract.objects.filter(id__in=rows_of_array(named, "text"))
     contracts = {
         row.id
-        for row in rows
+        for row in rows.defer("body").iterator(chunk_size=200)
         if isinstance(can_see(contract_facts(row, policy), who.agent, policy), Allow)
     }
-    tasks = Task.objects.filter(organisation_id=who.organisation_id, number__in=held["tasks"])
+    numbers = rows_of_array([int(number) for number in held["tasks"]], "bigint")
+    tasks = Task.objects.filter(organisation_id=who.organisation_id, number__in=numbers)
     writers = {
         str(number): writer for number, writer in tasks.values_list("number", "subject_writer")
     }

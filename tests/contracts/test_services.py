@@ -939,6 +939,14 @@ class TestReassignContracts:
         assert told.contract_ref == mine
         assert close(nexus, mine, by="ceo")["state"] == "passed"
 
+    def test_names_no_contract_by_a_parameter_of_its_own(self, nexus):
+        """A statement has 65,535 at most, and its leaver may have issued more."""
+        issued = {issue(nexus), issue(nexus)}
+        with CaptureQueriesContext(connection) as queries:
+            assert set(self.leave(nexus, "it_manager", "ceo").issued) == issued
+        updates = [one["sql"] for one in queries if one["sql"].startswith('UPDATE "contracts_')]
+        assert ["unnest(" in one for one in updates] == [True]
+
     def test_tells_the_issuer_what_the_leaver_worked_on(self, nexus):
         first, second = issue(nexus), at_state(nexus, ContractState.IN_PROGRESS)
         held = self.leave(nexus, "backend_worker", "it_manager")

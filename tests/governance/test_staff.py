@@ -18,6 +18,7 @@ from contracts.vocabulary import ContractKind, OrgAct
 from core.actors import Person, System
 from core.decision import Code, Denied
 from governance.staff.deactivation import deactivate_by_person
+from governance.staff.open_work import seen_by
 from governance.staff.org_files import org_files, refresh_org_files
 from ledger.models import Event
 from mailroom.delivery import MailDraft
@@ -33,6 +34,9 @@ from tests.governance.world import authorise
 from tests.oracle import contracts as oracle
 from toolbox import door
 from toolbox.explaining import explain
+
+MOST_PARAMETERS = 65_535
+"""Of one statement, in PostgreSQL."""
 
 JD = {"title": "Clerk", "job_description": "Keeps the files."}
 NEW = {"handle": "backend_two", "role": "backend_worker", **JD}
@@ -468,6 +472,15 @@ class TestDeactivate:
         assert theirs["contract_id"] in notice.body
         assert "done here" in notice.body
         assert not compile_policy(nexus.id).agents["backend_worker"].active
+
+    def test_answers_of_more_open_work_than_a_statement_has_parameters(self, nexus):
+        many = [str(number) for number in range(MOST_PARAMETERS + 1)]
+        held = {
+            "contracts_assigned": many, "contracts_issued": many, "tasks": many,
+            "unread_mails": 0, "reports": [],
+        }  # fmt: skip
+        seen = seen_by(caller_of(nexus, "hr_manager"), held)
+        assert (seen["contracts_assigned"], seen["contracts_issued"]) == ([], [])
 
     def test_tells_no_reason_to_a_superior_that_its_writer_may_not_write_to(self, nexus, contract):
         """Spec: mail 43."""

@@ -9,6 +9,7 @@ from functools import partial
 
 import httpx
 import pytest
+from django.db import connection
 from django.utils import timezone
 
 from core.decision import Code, Denied
@@ -321,6 +322,24 @@ class TestFrames:
         )  # fmt: skip
         assert end_due_frames(later + timedelta(minutes=59)) == 0
         assert end_due_frames(later + timedelta(hours=1)) == 1
+
+    def test_are_as_many_as_an_organisation_has(self, db):
+        """A statement has 65,535 parameters at most, and an organisation may have more frames."""
+        company = load_company("soloqueue")
+        company.call("coding_leader", "delegate_to", to="coding_developer", instruction="Look")
+        like = (
+            "organisation_id, kind, name, opener_id, assignee_id, depth, instruction, state, "
+            "version, reason, opened_at, due_at"
+        )
+        with connection.cursor() as cursor:
+            cursor.execute(
+                f"INSERT INTO toolbox_frame ({like}) SELECT {like} FROM toolbox_frame, "
+                "generate_series(1, 65535)"
+            )
+        stop(company)
+        later = timezone.now() + timedelta(hours=2)
+        resume_everything(person=board(company), reason="On.", expected_pause=None, now=later)
+        assert not Frame.objects.filter(due_at__lte=later).exists()
 
     def test_of_others_keep_their_time(self, db):
         company = load_company("soloqueue")

@@ -12,7 +12,7 @@ from django.db.models import Q
 
 from core.actions import Action
 from core.actors import Actor, System
-from core.database import needs_transaction
+from core.database import needs_transaction, rows_of_array
 from core.decision import Code, Deny, refuse
 from core.events import Event
 from core.interventions import record_intervention
@@ -132,7 +132,7 @@ def begin_time_anew(done: Resumed) -> None:
     if done.agent_id is not None:
         rows = rows.filter(assignee_id=done.agent_id)
     locked = rows.select_for_update(no_key=True).order_by("id").values_list("id", flat=True)
-    Frame.objects.filter(id__in=list(locked)).update(due_at=due_at)
+    Frame.objects.filter(id__in=rows_of_array(list(locked), "bigint")).update(due_at=due_at)
 
 
 def _end_by_clock(due: Frame, *, end: Callable[[Frame, datetime], None], now: datetime) -> None:
