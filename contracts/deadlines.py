@@ -41,7 +41,7 @@ def insert_deadlines(contract: Contract, *, now: datetime) -> None:
 def notify_due(now: datetime) -> int:
     """Notify the parties of every deadline that is due; returns how many rows were handled."""
     due = Deadline.objects.filter(done_at=None, due_at__lte=now).order_by("due_at")
-    return sweep(due, lambda row: _notify(row, now))
+    return sweep(due, lambda row: _notify(row, now), of="contract__organisation")
 
 
 def _notify(row: Deadline, now: datetime) -> None:

@@ -49,8 +49,9 @@ def release_overdue(now: datetime) -> int:
     # In the order of the agents that left, of which each has a range of an index of tasks.
     left = changeable.filter(owner__active=False, status__in=sorted(UNFINISHED))
     left = left.filter(organisation=F("owner__organisation")).order_by("owner_id")
-    return sweep(expired, partial(_release_expired, now=now), batch=BATCH) + sweep(
-        left, partial(_release_left, now=now), batch=BATCH
+    return sum(
+        sweep(rows, partial(release, now=now), batch=BATCH, of="organisation")
+        for rows, release in ((expired, _release_expired), (left, _release_left))
     )
 
 

@@ -25,7 +25,7 @@ def expire_approvals(now: datetime) -> int:
         used_at=None,
         expires_at__lte=now,
     )
-    return sweep(due.order_by("expires_at"), lambda row: _expire(row, now))
+    return sweep(due.order_by("expires_at"), lambda row: _expire(row, now), of="organisation")
 
 
 def _expire(row: Contract, now: datetime) -> None:

@@ -39,18 +39,20 @@ def sweep_due(now: datetime) -> int:
 
     Threads are taken by their first escalation, which every change of a thread locks.
     """
-    followed = sweep(threads_astray(), lambda first: _follow(first, now))
+    followed = sweep(threads_astray(), lambda first: _follow(first, now), of="organisation")
     timed_out: list[int] = []
     due = Escalation.objects.filter(state=EscalationState.OPEN, due_at__lte=now)
     threads = due.annotate(of=Coalesce("first_id", "id")).values("of")
     heads = Escalation.objects.filter(first=None, state__in=UNSETTLED, id__in=threads)
     sweep(
-        heads.order_by(*OPEN_THREADS), lambda first: timed_out.append(_time_out_thread(first, now))
+        heads.order_by(*OPEN_THREADS),
+        lambda first: timed_out.append(_time_out_thread(first, now)),
+        of="organisation",
     )
     return (
         followed
         + sum(timed_out)
-        + sweep(_left_behind(), lambda first: _notify_ceo_of_leaver(first, now))
+        + sweep(_left_behind(), lambda first: _notify_ceo_of_leaver(first, now), of="organisation")
         + _send_missing_notices(now)
     )
 

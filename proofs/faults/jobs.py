@@ -51,7 +51,7 @@ def in_pieces() -> None:
     from contracts import deadlines
     from core import database
 
-    def sweep(due, act):
+    def sweep(due, act, *, of):
         for row in due:
             act(row)
         return 0

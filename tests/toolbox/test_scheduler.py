@@ -10,6 +10,7 @@ from django.utils import timezone
 from structlog.testing import capture_logs
 
 from core.database import database_now
+from tests.company import load_company
 from tests.patience import PATIENCE
 from toolbox import celery_task, scheduler
 from toolbox.models import IdempotencyRecord, JobRun
@@ -60,6 +61,25 @@ class TestSweep:
         assert scheduler.sweep(due, act, batch=batch) == 9
         left = set(IdempotencyRecord.objects.values_list("key", flat=True))
         assert left == {"k3", "later"}
+
+    def test_gives_each_organisation_a_turn_and_leaves_the_rest_to_the_next_run(
+        self, due, monkeypatch
+    ):
+        """What agents of one made fall due at once keeps no other waiting."""
+        other = load_company("dev-team").agent("team-lead")
+        IdempotencyRecord.objects.create(agent=other, key="b", request_digest=b"x", due_at=NOW)
+        monkeypatch.setattr(scheduler, "TURN", 0)
+        seen = []
+
+        def act(row):
+            seen.append(row.agent.organisation.slug)
+            delete(row)
+
+        rows = due.order_by("id")
+        assert scheduler.sweep(rows, act, batch=3, of="agent__organisation") == 4
+        assert sorted(seen) == ["dev-team", "nexus", "nexus", "nexus"]
+        monkeypatch.undo()
+        assert scheduler.sweep(rows, act, batch=3, of="agent__organisation") == 7
 
 
 @pytest.mark.django_db(transaction=True)

@@ -116,7 +116,7 @@ def end_due_frames(now: datetime) -> int:
     late = unended.filter(~is_paused("assignee_id"), due_at__lte=now)
     left = unended.filter(Q(assignee__active=False) | Q(opener__active=False))
     return sum(
-        sweep(rows, partial(_end_by_clock, end=end, now=now))
+        sweep(rows, partial(_end_by_clock, end=end, now=now), of="organisation")
         for rows, end in ((late, _time_out), (left, _leave))
     )
 
