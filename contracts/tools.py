@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
@@ -146,8 +146,8 @@ class WriteVerdict(Params):
 
     contract_id: Reference
     verdict: Literal["PASS", "FAIL"]
-    evidence: MailBody | list[MailBody | dict[str, Any]] = Field(
-        "", max_length=200, description="what was run and what it showed"
+    evidence: MailBody | Annotated[list[MailBody | dict[str, Any]], Field(max_length=200)] = Field(
+        "", description="what was run and what it showed"
     )
     body: MailBody = ""
     expected_version: Version | None = EXPECTED

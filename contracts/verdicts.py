@@ -25,6 +25,9 @@ from orgchart.policy.compiled import Agent
 from orgchart.policy.parties import Party
 from toolbox.caller import Caller
 
+MAX_EVIDENCE = 64 * 1024
+"""Bytes of JSON: a contract is read with the evidence of 50 verdicts."""
+
 
 def write_verdict(
     *,
@@ -41,7 +44,7 @@ def write_verdict(
     With the version that was read, the verdict is never on a submission that came after it. Raises
     Denied: NOT_FOUND outside the judge's department, NOT_YOURS for work of its own,
     VERSION_MISMATCH, INVALID_TRANSITION outside review or for a second verdict on one submission,
-    INVALID_PARAMS without evidence.
+    INVALID_PARAMS without evidence or with too much.
     """
     with transaction.atomic():
         row = store.find_contract(contract_id, caller.organisation_id, lock=True)
@@ -61,6 +64,14 @@ def write_verdict(
                 "name the tests run and what they showed",
                 rule="a verdict has evidence",
                 evidence="must not be empty",
+            )
+        if len(to_json(evidence)) > MAX_EVIDENCE:
+            raise refuse(
+                Code.INVALID_PARAMS,
+                f"evidence: more than {MAX_EVIDENCE} bytes",
+                "name the runs and what they showed; a run keeps its whole log",
+                rule="a verdict has evidence",
+                evidence=f"more than {MAX_EVIDENCE} bytes",
             )
         reader = rules.reader_of(contract, caller.agent, caller.policy)
         mail_id = send_as(

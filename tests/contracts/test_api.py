@@ -73,7 +73,7 @@ class TestTheWire:
         assert early.code == "APPROVAL_REQUIRED"
         verdict = nexus.call(
             "qa_worker", "write_verdict", contract_id=contract, verdict="PASS",
-            evidence="42 passed", body="",
+            evidence="42 passed: " + "x" * 9000, body="",
         ).result  # fmt: skip
         assert set(verdict) == {"verdict_id", "mail_id", "commit", "run_digest"}
         closed = nexus.call(
@@ -248,6 +248,12 @@ class TestWhatWillBeTried:
         for handle in ("it_manager", "backend_worker", "devops_worker", "ceo"):
             self.refused(nexus, "TOOL_NOT_BOUND", handle, "write_verdict",
                          contract_id=contract, verdict="PASS", evidence="x")  # fmt: skip
+
+    @pytest.mark.parametrize("much", ["x" * 10_001, ["x"] * 201, ["x" * 10_001]], ids=len)
+    def test_a_verdict_with_too_much_evidence(self, nexus, much):
+        contract = at_state(nexus, "review", workspace_scope=["src/"])
+        self.refused(nexus, "INVALID_PARAMS", "qa_worker", "write_verdict",
+                     contract_id=contract, verdict="PASS", evidence=much)  # fmt: skip
 
     @pytest.mark.parametrize("verdict", ["pass", "Pass", "OK", "", None, True, ["PASS"]])
     def test_a_verdict_by_another_word(self, nexus, verdict):

@@ -345,6 +345,13 @@ class TestWriteVerdict:
             assert found.code is Code.INVALID_PARAMS
         judge(nexus, contract_id, evidence="", body="read every line")
 
+    def test_has_no_more_evidence_than_a_contract_is_read_with(self, nexus):
+        """A contract is read with 50 verdicts: their evidence was 50 MB on one page."""
+        contract_id = at_state(nexus, ContractState.REVIEW, workspace_scope=["src/"])
+        found = refusal(judge, nexus, contract_id, evidence=["a" * 9000] * 8)
+        assert found.details == {"evidence": "more than 65536 bytes"}
+        judge(nexus, contract_id, evidence=["a" * 9000] * 7)
+
     def test_nobody_judges_work_of_its_own(self, nexus):
         contract_id = issue(nexus, "qa_worker", workspace_scope=["tests/"])
         accept(nexus, contract_id, by="qa_worker")
