@@ -11,6 +11,7 @@ from core import paging
 from core.actors import Actor
 from core.database import fetch_row
 from core.decision import Code, refuse
+from tasks.callers import charge_rows
 from tasks.dependencies import lock_dependencies
 from tasks.results import BacklogPage, RankedTasks
 from tasks.rules.values import TaskUpdate
@@ -86,7 +87,8 @@ def prioritize_tasks(
 ) -> RankedTasks:
     """Rank tasks of the backlog before all others in the given order, or after all others.
 
-    All or none. Raises Denied NOT_FOUND, NOT_YOURS for a task that is not in the backlog.
+    All or none. Raises Denied NOT_FOUND, NOT_YOURS for a task that is not in the backlog,
+    QUOTA_EXCEEDED.
     """
     if len(set(task_ids)) != len(task_ids):
         raise refuse(
@@ -98,6 +100,7 @@ def prioritize_tasks(
         )
     with transaction.atomic():
         lock_dependencies(caller.organisation_id)
+        charge_rows(caller, len(task_ids), now)
         first = _edge(caller.organisation_id, bottom=bottom)
         first = first - 1 if bottom else first + len(task_ids)
         if abs(first) > MAX_GIVEN_RANK:

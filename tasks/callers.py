@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from datetime import datetime
+
 from core.actors import Actor
 from core.permissions import Deed, require_deed
 from orgchart.policy_cache import current_policy
 from tasks.rules.actors import TaskActor
+from toolbox import quotas
 from toolbox.caller import Caller
+from toolbox.denial_limits import EVENT_BYTES
 
 
 def actor_of(caller: Actor, deed: Deed = Deed.MANAGE_TASK) -> TaskActor:
@@ -24,3 +28,13 @@ def reader_of(caller: Actor) -> TaskActor:
     if isinstance(caller, Caller):
         return TaskActor(caller.policy, caller.agent)
     return TaskActor(current_policy(caller.organisation_id))
+
+
+def charge_rows(caller: Actor, rows: int, now: datetime) -> None:
+    """Count what an agent's call writes besides its own task: one call writes many rows.
+
+    Spec: settings 6. Raises Denied QUOTA_EXCEEDED.
+    """
+    if isinstance(caller, Caller):
+        size = rows * EVENT_BYTES
+        quotas.charge(agent=caller.agent.id, policy=caller.policy, size=size, now=now)

@@ -27,6 +27,7 @@ from core.limits import BIGGEST_VERSION
 from ledger.services import record
 from orgchart.policy.compiled import Policy
 from orgchart.policy.parties import BOARD_PARTY
+from tasks.callers import charge_rows
 from tasks.notifications import notify_unblocked
 from tasks.rules.actors import TaskActor, enforcement_of
 from tasks.rules.changes import subject_of
@@ -36,9 +37,6 @@ from tasks.rules.values import TaskRow, TaskUpdate
 from tasks.rules.visibility import readership_of
 from tasks.store import READ_MANY_SHORT, as_row, not_found, number_of
 from tasks.vocabulary import UNFINISHED, UNFINISHED_SQL, Enforcement, Status
-from toolbox import quotas
-from toolbox.caller import Caller
-from toolbox.denial_limits import EVENT_BYTES
 
 RULE = "dependencies (spec: tasks 30)"
 NO_CIRCLE = "dependency_no_circle"
@@ -220,20 +218,10 @@ def add_dependencies(
     caller.require(Allow(RULE))
     pairs = [(other, row) for other in named.blocked_by] + [(row, other) for other in named.blocks]
     if pairs:
-        _charge(caller, len(pairs), now)
+        charge_rows(caller, len(pairs), now)
         _insert_dependencies(pairs, caller)
     for other in named.blocks:
         _bump_version(other, caller, actor, row, now)
-
-
-def _charge(caller: Actor, rows: int, now: datetime) -> None:
-    """Count what an agent's call writes besides its own task: one call writes many rows.
-
-    Spec: settings 6. Raises Denied QUOTA_EXCEEDED.
-    """
-    if isinstance(caller, Caller):
-        size = rows * EVENT_BYTES
-        quotas.charge(agent=caller.agent.id, policy=caller.policy, size=size, now=now)
 
 
 def _insert_dependencies(pairs: Sequence[tuple[TaskRow, TaskRow]], caller: Actor) -> None:
@@ -310,7 +298,7 @@ def release_dependents(
     if free:
         rows = _read_many(actor.policy.organisation_id, sorted(free))
         told = notify_unblocked(rows, row, status, policy=actor.policy, now=now)
-        _charge(caller, told * ROWS_OF_NOTICE, now)
+        charge_rows(caller, told * ROWS_OF_NOTICE, now)
 
 
 def _read_many(organisation_id: int, numbers: Sequence[int]) -> list[TaskRow]:

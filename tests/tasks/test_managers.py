@@ -5,6 +5,8 @@ import pytest
 from tasks.models import Feedback
 from tests.company import load_company
 from tests.tasks.world import NOW, Http
+from toolbox.denial_limits import EVENT_BYTES
+from toolbox.models import Usage
 
 
 @pytest.fixture
@@ -201,6 +203,12 @@ class TestBacklog:
         assert http.call("ceo", "task_get", taskId=one).result["version"] == 1
         twice = http.call("product_manager", "prioritize_tasks", taskIds=[one, one])
         assert twice.code == "INVALID_PARAMS"
+
+    def test_counts_an_event_for_each_task(self, http):
+        """A call ranks 200 tasks: as one row it would fill the disk past every quota."""
+        tasks = [made(http) for _ in range(20)]
+        assert http.call("product_manager", "prioritize_tasks", taskIds=tasks).status == 200
+        assert Usage.objects.get().bytes == 20 * EVENT_BYTES
 
     def test_ranks_what_is_recommended(self, http):
         one, two = made(http), made(http)
