@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import datetime
 from functools import partial
 
@@ -9,18 +10,22 @@ from django.db.models import F, QuerySet
 
 from core.actions import Action
 from core.actors import System
+from core.decision import Denied
 from core.events import Event
 from core.limits import BIGGEST_VERSION
 from orgchart.models import Organisation
 from orgchart.pauses.services import Resumed, is_paused, resumed
-from orgchart.policy.compiled import Policy
+from orgchart.policy.compiled import Agent, Policy
 from orgchart.policy_cache import current_policy
+from tasks.dependencies import ROWS_OF_NOTICE
 from tasks.models import UNDATED, Task
 from tasks.notifications import notify_agents, possible_owners
 from tasks.rules.changes import TaskChange, lease_due_at, subject_of
 from tasks.rules.values import TaskRow
 from tasks.store import read_task, save_change
 from tasks.vocabulary import UNFINISHED
+from toolbox.denial_limits import EVENT_BYTES
+from toolbox.quotas import charge
 from toolbox.scheduler import act_on_each, scheduled_job, sweep
 
 BATCH = 20
@@ -151,13 +156,27 @@ def _notify_of_release(
             why=lambda _: f"{why} Your version {row.version} is refused from now on.",
             now=now,
         )
-    if not row.waits_for:
+    others = [agent for agent in possible_owners(policy, row) if agent.id != row.owner_id]
+    if others and not row.waits_for and _has_room_for(others, row, policy, now):
         notify_agents(
             policy,
-            [agent for agent in possible_owners(policy, row) if agent.id != row.owner_id],
+            others,
             released,
             action=Action.TASK_FREE,
             subject=f"Task #{row.number} is free again",
             why=lambda _: why,
             now=now,
         )
+
+
+def _has_room_for(told: Sequence[Agent], row: TaskRow, policy: Policy, now: datetime) -> bool:
+    """Count the notices for the agent that did not keep its claim (Spec: settings 6).
+
+    Without room for them the others find the task with task_recommend.
+    """
+    size = len(told) * ROWS_OF_NOTICE * EVENT_BYTES
+    try:
+        charge(agent=row.owner_id or 0, policy=policy, size=size, now=now)
+    except Denied:
+        return False
+    return True

@@ -124,6 +124,20 @@ def test_a_freed_task_is_announced_to_all_who_could_claim_it(team, http):
     assert subjects == {agent.handle: "Task #1 is free again: x" for agent in others}
 
 
+def test_a_freed_task_counts_among_the_bytes_of_who_did_not_keep_it(team, http, settings):
+    """One claim after the other would else fill the disk, 200 mails at a time."""
+    task = http.call("architect", "task_create", subject="x").result["id"]
+    begun = {"owner": "architect", "status": "in_progress"}
+    assert http.call("architect", "task_update", taskId=task, **begun).status == 200
+    settings.NEXUS_BYTES_PER_MINUTE = 10_000
+    assert release_overdue(now=NOW + timedelta(days=36500)) == 1
+    assert dict(inboxes()) == {"architect": "Your claim on task #1 expired: x"}
+    assert (
+        http.call("backend-leader", "task_update", taskId=task, owner="backend-leader").status
+        == 200
+    )
+
+
 def test_who_was_deactivated_is_not_announced_with_the_task(team, http):
     task = http.call("architect", "task_create", subject="x").result["id"]
     begun = {"owner": "architect", "status": "in_progress"}
