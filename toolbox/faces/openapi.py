@@ -78,9 +78,10 @@ def document() -> Schema:
             "title": "NEXUS tool API",
             "version": "1",
             "description": (
-                "What an agent can do, decided at every call. A text never holds NUL, a body is "
-                "never nested deeper than 32, and a number with a fraction or an exponent "
-                "is 0 or between 1e-64 and 1e64. See docs/ for the rules."
+                "What an agent can do, decided at every call. A text never holds NUL or more than "
+                "30 combining marks in a row, a body is never nested deeper than 32, and a number "
+                "with a fraction or an exponent is 0 or between 1e-64 and 1e64. See docs/ for the "
+                "rules."
             ),
         },
         "servers": [{"url": "/"}],
