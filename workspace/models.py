@@ -19,6 +19,7 @@ __all__ = [
     "Repository",
     "Run",
     "Skill",
+    "UserNumber",
     "WebUse",
 ]
 
@@ -123,3 +124,17 @@ class Run(models.Model):
 
     def __str__(self) -> str:
         return f"{self.tool} {self.id}"
+
+
+class UserNumber(models.Model):
+    """The number of an agent's operating-system user; never another agent's.
+
+    The database counts it when the agent is inserted. It is not the id of the agent's row: a hire
+    that is refused uses up an id, and the numbers of an installation have an end.
+    """
+
+    agent = models.OneToOneField(Agent, models.CASCADE, primary_key=True, related_name="+")
+    number = models.PositiveIntegerField(unique=True)
+
+    def __str__(self) -> str:
+        return str(self.number)

@@ -4,10 +4,15 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass
+from functools import lru_cache
 
 from django.conf import settings
 
 from core.decision import Code, refuse
+from workspace.models import UserNumber
+
+KNOWN = 10_000
+"""Agents whose numbers a process remembers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,7 +24,7 @@ class AgentUser:
 
 
 def user_of(agent_id: int) -> AgentUser | None:
-    """The Linux user of an agent, by the id of its row, which is never given to another agent.
+    """The Linux user of an agent, which is never given to another agent.
 
     None where this process is not root: then every agent has the server's own user, and `workspace
     doctor` says so. Raises Denied ISOLATION_UNAVAILABLE where the range is used up.
@@ -28,13 +33,24 @@ def user_of(agent_id: int) -> AgentUser | None:
     """
     if os.geteuid() != 0:
         return None
+    return user_numbered(_number_of(agent_id))
+
+
+def user_numbered(number: int) -> AgentUser:
+    """The user of this number, from 1. Raises Denied ISOLATION_UNAVAILABLE outside of the range."""
     numbers = settings.WORKSPACE_UIDS
-    if not 0 < agent_id < len(numbers):
+    if not 0 < number < len(numbers):
         raise refuse(
             Code.ISOLATION_UNAVAILABLE,
             f"this installation has user numbers for {len(numbers) - 1} agents, and this is agent "
-            f"{agent_id}",
+            f"{number}",
             "go on without it; ask the people who run this installation to split it in two",
             rule="an operating-system user for each agent (spec: files 8)",
         )
-    return AgentUser(uid=numbers[agent_id], gid=numbers[agent_id])
+    return AgentUser(uid=numbers[number], gid=numbers[number])
+
+
+@lru_cache(maxsize=KNOWN)
+def _number_of(agent_id: int) -> int:
+    """The number that the database gave this agent; it does not change."""
+    return UserNumber.objects.values_list("number", flat=True).get(agent_id=agent_id)

@@ -4,17 +4,18 @@ import os
 import stat
 import threading
 import time
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from io import StringIO
 from pathlib import Path
 
 import pytest
 from django.core.management import CommandError, call_command
+from django.db import transaction
 
 from core.decision import Denied
 from nexus_site.environment import FIRST_UID_RANGE, UIDS, first_uid
 from nexus_site.serving.health import readiness
-from orgchart.models import Agent
+from orgchart.models import Agent, Role
 from tests.company import load_company
 from workspace import homes
 from workspace.homes import make_home
@@ -22,7 +23,7 @@ from workspace.provisioning import provision
 from workspace.sandbox import doctor, driver, weaknesses
 from workspace.sandbox.programs import shell
 from workspace.tree import agent_folder, organisation_folder, work_tree
-from workspace.users import user_of
+from workspace.users import user_numbered, user_of
 
 root_only = pytest.mark.skipif(os.geteuid() != 0, reason="users of one's own need root")
 needs_walls = pytest.mark.skipif(
@@ -37,26 +38,46 @@ def asked_anew():
     weaknesses.found_last.forget()
 
 
+USER = user_numbered(7) if os.geteuid() == 0 else None
+
+
 class TestUsers:
     def test_are_different_for_every_agent_and_far_from_those_of_people(
         self, monkeypatch, settings
     ):
         monkeypatch.setattr(os, "geteuid", lambda: 0)
-        found = [user_of(number).uid for number in range(1, 300)]
+        found = [user_numbered(number).uid for number in range(1, 300)]
         assert len(set(found)) == len(found)
         assert min(found) > 0x1000_0000
         assert set(found) <= set(settings.WORKSPACE_UIDS)
 
     def test_end_with_the_range(self, monkeypatch, settings):
         monkeypatch.setattr(os, "geteuid", lambda: 0)
-        assert user_of(len(settings.WORKSPACE_UIDS) - 1)
+        assert user_numbered(len(settings.WORKSPACE_UIDS) - 1)
         for number in (0, -1, len(settings.WORKSPACE_UIDS)):
             with pytest.raises(Denied, match="user numbers"):
-                user_of(number)
+                user_numbered(number)
 
     def test_are_none_without_root(self, monkeypatch):
         monkeypatch.setattr(os, "geteuid", lambda: 1000)
         assert user_of(1) is None
+
+    @pytest.mark.django_db
+    def test_are_not_used_up_by_hires_that_are_refused(self, monkeypatch):
+        """One agent that hires in vain, again and again, would take those of all organisations."""
+        monkeypatch.setattr(os, "geteuid", lambda: 0)
+        company = load_company("nexus").organisation
+        role = Role.objects.get(organisation=company, name="backend_worker")
+
+        def hire(handle):
+            return Agent.objects.create(organisation=company, handle=handle, role=role)
+
+        first = hire("first")
+        for _ in range(5):
+            with suppress(InterruptedError), transaction.atomic():
+                hire("second")
+                raise InterruptedError
+        assert user_of(hire("second").id).uid == user_of(first.id).uid + 1
 
     def test_have_a_range_for_each_installation(self):
         places = [first_uid(Path(f"/srv/{n}/company")) for n in range(200)]
@@ -67,17 +88,16 @@ class TestUsers:
 
 class TestMakeHome:
     def test_is_closed_to_others_and_done_once(self, tmp_path, settings):
-        user = user_of(7)
-        assert make_home("nexus", "coder", user)
-        assert make_home("nexus", "coder", user) == []
+        assert make_home("nexus", "coder", USER)
+        assert make_home("nexus", "coder", USER) == []
         home = agent_folder("nexus", "coder")
         assert stat.S_IMODE(home.stat().st_mode) == 0o700
         assert work_tree("nexus", "coder").is_dir()
 
     def test_closes_a_home_that_was_opened(self):
-        make_home("nexus", "coder", user_of(7))
+        make_home("nexus", "coder", USER)
         agent_folder("nexus", "coder").chmod(0o755)
-        assert len(make_home("nexus", "coder", user_of(7))) == 1
+        assert len(make_home("nexus", "coder", USER)) == 1
         assert stat.S_IMODE(agent_folder("nexus", "coder").stat().st_mode) == 0o700
 
     @root_only
@@ -89,10 +109,9 @@ class TestMakeHome:
         outside.write_text("x")
         (home / "link").symlink_to(outside)
         os.link(outside, home / "hard")
-        user = user_of(7)
-        make_home("nexus", "coder", user)
+        make_home("nexus", "coder", USER)
         for path in (home, home / "notes", home / "notes/a.md", home / "workspace"):
-            assert path.stat().st_uid == user.uid, path
+            assert path.stat().st_uid == USER.uid, path
         assert outside.stat().st_uid == 0
 
 
