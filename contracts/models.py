@@ -232,7 +232,7 @@ class Report(models.Model):
 
     contract = models.ForeignKey(Contract, models.PROTECT, related_name="reports")
     kind = models.CharField(max_length=16, choices=choices_of(ReportKind))
-    submission = models.PositiveSmallIntegerField(null=True, blank=True)
+    submission = models.PositiveIntegerField(null=True, blank=True)
     report_type = models.CharField(max_length=16, choices=ReportType.choices)
     title = models.CharField(max_length=MAX_SUBJECT)
     body = models.TextField()

@@ -295,6 +295,8 @@ class TestWhatWasSaid:
         assert "report_completion_is_numbered" in refused(twin.save)
         twin.submission = 1
         assert "report_submission_once" in refused(twin.save)
+        twin.submission = 40_000  # an issuer may send work back as often as it can call
+        twin.save()
 
     def test_a_verdict_stands_on_something(self, nexus):
         contract_id = at_state(nexus, ContractState.REVIEW, workspace_scope=["src/"])
