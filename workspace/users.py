@@ -4,15 +4,11 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass
-from functools import lru_cache
 
 from django.conf import settings
 
 from core.decision import Code, refuse
 from workspace.models import UserNumber
-
-KNOWN = 10_000
-"""Agents whose numbers a process remembers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +29,8 @@ def user_of(agent_id: int) -> AgentUser | None:
     """
     if os.geteuid() != 0:
         return None
-    return user_numbered(_number_of(agent_id))
+    # Not remembered: after a failover that lost its end the number may be another agent's.
+    return user_numbered(UserNumber.objects.values_list("number", flat=True).get(agent_id=agent_id))
 
 
 def user_numbered(number: int) -> AgentUser:
@@ -48,9 +45,3 @@ def user_numbered(number: int) -> AgentUser:
             rule="an operating-system user for each agent (spec: files 8)",
         )
     return AgentUser(uid=numbers[number], gid=numbers[number])
-
-
-@lru_cache(maxsize=KNOWN)
-def _number_of(agent_id: int) -> int:
-    """The number that the database gave this agent; it does not change."""
-    return UserNumber.objects.values_list("number", flat=True).get(agent_id=agent_id)
