@@ -239,8 +239,14 @@ class BoundedProtocol(HttpToolsProtocol):
         super().on_url(url)
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        """Take a header. A trailer is no header: no proxy looks at what comes after the body."""
+        """Take a header. A trailer is no header: no proxy looks at what comes after the body.
+
+        No cookie holds a backslash (RFC 6265). Some releases of Python take the square of their
+        number to read them, which is ten seconds for the 32 KB of one stranger (CVE-2024-7592).
+        """
         self._count_header(len(name) + len(value) + 4)
+        if b"\\" in value and name.lower() == b"cookie":
+            value = value.replace(b"\\", b"")
         if not self.has_all_headers:
             super().on_header(name, value)
 

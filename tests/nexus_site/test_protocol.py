@@ -47,8 +47,8 @@ TURNS = Turns(1)
 async def echo(scope, receive, send):
     """Answers with the length of the body; `/slow` when it is released, `/large` with 20 MB.
 
-    `/headers` answers the names of all headers, when the body was read. `/until-left` and
-    `/half` of an answer wait until their client has left.
+    `/headers` answers the names of all headers, when the body was read; `/cookies` what the cookies
+    say. `/until-left` and `/half` of an answer wait until their client has left.
     """
     length = 0
     while True:
@@ -80,6 +80,8 @@ async def echo(scope, receive, send):
     content = b"x" * 20_000_000 if scope["path"] == "/large" else str(length).encode()
     if scope["path"] == "/headers":
         content = b" ".join(name for name, _ in scope["headers"])
+    if scope["path"] == "/cookies":
+        content = b" ".join(value for name, value in scope["headers"] if name == b"cookie")
     headers = [(b"content-length", str(len(content)).encode())]
     await send({"type": "http.response.start", "status": 200, "headers": headers})
     await send({"type": "http.response.body", "body": content})
@@ -233,6 +235,17 @@ class TestHeaders:
             first, second = rest_of(client).split(b"HTTP/1.1 200 OK")[1:]
         assert first.endswith(b"\r\n\r\ntransfer-encoding")
         assert second.endswith(b"\r\n\r\nhost connection")
+
+    def test_bring_no_cookie_that_takes_long_to_read(self, port):
+        """Some releases of Python look through all the rest of a cookie for each backslash."""
+        cookies = (
+            b'\r\nCOOKIE: a=1; b="' + b"\\" * 2000 + b'"\r\nCookie: c=\\101\r\nConnection: close'
+        )
+        with connect(port) as client:
+            send_all(
+                client, GET.replace(b"/ ", b"/cookies ").replace(b"\r\n\r\n", cookies + b"\r\n\r\n")
+            )
+            assert rest_of(client).endswith(b'\r\n\r\na=1; b="" c=101')
 
     def test_name_one_host(self, port):
         with connect(port) as client:
