@@ -7,7 +7,7 @@ from typing import Any
 
 from core.database import fetch_row, needs_transaction
 from documents.memory.owners import MemoryOwner
-from documents.memory.query import split_text
+from documents.memory.query import split_text, with_few_marks
 from orgchart.models import Group
 
 INSERT = """
@@ -31,6 +31,7 @@ def insert_row(
     replaces: int | None = None,
 ) -> int:
     """Insert an entry of an agent or a person and return its id; `replaces` is what it corrects."""
+    text = with_few_marks(text)
     split = split_text(text)
     values: dict[str, Any] = {
         "organisation": owner.organisation_id,

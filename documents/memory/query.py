@@ -12,6 +12,9 @@ RUN = re.compile(
 """Scripts that put no spaces between words: Han, kana, hangul."""
 
 MAX_PAIRS = 20_000
+MAX_MARKS = 30
+"""Combining marks in a row: no language needs more (Unicode's stream-safe text format)."""
+JOINER = "\u034f"
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +56,23 @@ DASHES = re.compile(r'(?<![^\s"])-\s*(?:-\s*)+')
 """Several dashes before a word: each denies what the one before it denies."""
 ANYTHING = "!' '"
 """A tsquery that every entry matches: no lexeme is a space."""
+
+
+def with_few_marks(text: str) -> str:
+    """The text with a joiner, which is not shown, wherever too many combining marks follow another.
+
+    Normalizing sorts the marks of a character, in time that grows with the square of their number.
+    """
+    if text.isascii():
+        return text
+    found, marks = list[str](), 0
+    for char in text:
+        marks = marks + 1 if unicodedata.combining(unicodedata.normalize("NFKD", char)[0]) else 0
+        if marks > MAX_MARKS:
+            found.append(JOINER)
+            marks = 1
+        found.append(char)
+    return "".join(found)
 
 
 def parse_query(query: str) -> tuple[QueryAlternative, ...]:

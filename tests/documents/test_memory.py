@@ -14,8 +14,8 @@ from structlog.testing import capture_logs
 
 from core.actions import Action
 from core.decision import Denied
-from documents.memory import entries, files, services
-from documents.memory.query import parse_query
+from documents.memory import entries, files, search, services
+from documents.memory.query import JOINER, parse_query
 from documents.memory.quoting import global_memory_texts
 from documents.models import Artifact, Memory
 from governance.interventions.models import Intervention
@@ -323,6 +323,64 @@ class TestSearch:
     def test_survives_any_syntax(self, company, query):
         remember(company, DEVELOPER, "something")
         assert company.call(DEVELOPER, "memory_search", query=query).status == 200
+
+    def counted(self, monkeypatch, what, counting):
+        """Count how often a search evaluates a part of its statement."""
+        with connection.cursor() as cursor:
+            cursor.execute("CREATE TEMPORARY SEQUENCE evaluated; SELECT nextval('evaluated')")
+        assert what in search.SEARCH
+        monkeypatch.setattr(search, "SEARCH", search.SEARCH.replace(what, counting))
+
+        def count():
+            with connection.cursor() as cursor:
+                cursor.execute("SELECT last_value - 1 FROM evaluated")
+                return cursor.fetchone()[0]
+
+        return count
+
+    def test_normalizes_an_entry_once_for_all_literal_texts(self, company, monkeypatch):
+        for number in range(4):
+            remember(company, DEVELOPER, f"连接 {number}")
+        text = "normalize(m.text, NFKC)"
+        count = self.counted(
+            monkeypatch, text, f"CASE WHEN nextval('evaluated') > 0 THEN {text} END"
+        )
+        assert len(found(company, DEVELOPER, '"连接"' * 60)) == 4
+        assert count() == 4
+
+    def test_looks_for_literal_texts_in_few_entries(self, company, monkeypatch):
+        for number in range(12):
+            remember(company, DEVELOPER, f"连接 {number}")
+        monkeypatch.setattr(search, "LITERAL", 2)
+        text = "normalize(m.text, NFKC)"
+        count = self.counted(
+            monkeypatch, text, f"CASE WHEN nextval('evaluated') > 0 THEN {text} END"
+        )
+        assert found(company, DEVELOPER, '"连接"')
+        assert count() <= 4
+
+    def test_looks_at_as_many_entries_for_many_alternatives_as_for_one(self, company, monkeypatch):
+        for number in range(12):
+            remember(company, DEVELOPER, f"连接 {number}")
+        monkeypatch.setattr(search, "RANKED", 8)
+        text = "m.words @@ query.asked"
+        count = self.counted(monkeypatch, text, f"(nextval('evaluated') > 0 AND {text})")
+        assert found(company, DEVELOPER, " or ".join(["连接", "连"] * 4))
+        assert count() <= 16
+
+    def test_ranks_by_how_often_words_occur_and_compares_no_places(self, company):
+        remember(company, DEVELOPER, "alpha beta" + " filler" * 40)
+        remember(company, DEVELOPER, "alpha" + " filler" * 40 + " beta")
+        answer = company.call(DEVELOPER, "memory_search", query="alpha beta")
+        ranks = {memory["rank"] for memory in answer.result["memories"]}
+        assert len(ranks) == 1
+
+    def test_reads_entries_in_which_no_character_has_many_marks(self, company):
+        marks = "\u0301" * 45 + "\u0323" * 45
+        remember(company, DEVELOPER, f"word e{marks}")
+        text = Memory.objects.get().text
+        assert text.replace(JOINER, "") == f"word e{marks}"
+        assert text.count(JOINER) == 2
 
     def test_looks_into_own_group_and_organisation_and_nowhere_else(self, company):
         remember(company, DEVELOPER, "mine parser")

@@ -1,10 +1,21 @@
 """Taking texts apart for a search: any part of a Chinese word is found, no operator slips in."""
 
+import unicodedata
+from itertools import groupby
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from documents.memory.query import QueryAlternative, pairs_query, parse_query, split_text
+from documents.memory.query import (
+    JOINER,
+    MAX_MARKS,
+    QueryAlternative,
+    pairs_query,
+    parse_query,
+    split_text,
+    with_few_marks,
+)
 
 CHINESE = st.text(alphabet="数据库连接池超时的部门会议记录", min_size=1, max_size=12)
 ANYTHING = st.text(max_size=60)
@@ -95,3 +106,17 @@ class TestAskedFor:
         for way in parse_query(query):
             bare = way.lexemes.replace("!' '", "")
             assert not set(bare) - set("数据' &!()")
+
+
+class TestMarks:
+    @given(st.text(alphabet="a\u0301\u0344\u0323\u0f73\uff9e库", max_size=200))
+    def test_are_few_in_a_row_however_the_text_is_taken_apart(self, text):
+        parted = with_few_marks(text)
+        apart = unicodedata.normalize("NFKD", parted)
+        of_all = groupby(apart, lambda char: unicodedata.combining(char) > 0)
+        assert all(len([*run]) <= 2 * MAX_MARKS for is_mark, run in of_all if is_mark)
+        assert parted.replace(JOINER, "") == text
+
+    @given(ANYTHING)
+    def test_that_are_few_stay_as_they_are(self, text):
+        assert with_few_marks(text[:MAX_MARKS]) == text[:MAX_MARKS]
