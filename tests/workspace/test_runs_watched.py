@@ -4,6 +4,7 @@ import time
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from django.contrib.auth import get_user_model
@@ -206,6 +207,27 @@ class TestALongRun:
         assert "".join(piece["output"] for piece in printed(backend)) == "ä€😀"
         row.refresh_from_db()
         assert row.output == "ä€😀"
+
+    def test_copies_what_was_printed_before_with_no_further_piece(self, backend):
+        """A program can print a million single bytes in the time of a run."""
+
+        class Piece(str):
+            copied = 0
+
+            def replace(self, *_):
+                return self
+
+            def __radd__(self, before):
+                Piece.copied += len(before)
+                return str.__add__(before, self)
+
+        watcher = RunWatcher(begun(backend), backend)
+        watcher._next = float("inf")
+        watcher._decoder = SimpleNamespace(decode=lambda *_, **__: Piece("x"))
+        for _ in range(100):
+            watcher(b"x")
+        assert watcher.text == "x" * 100
+        assert Piece.copied == 0
 
     def test_ends_when_its_agent_is_paused(self, backend, write, alice):
         write("tests/test_long.py", LONG)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from codecs import getincrementaldecoder
+from io import StringIO
 
 from django.db import DatabaseError, connection, transaction
 
@@ -51,7 +52,7 @@ class RunWatcher:
     """Called with each piece of a run's output; False ends the run, and `reason` says why."""
 
     def __init__(self, row: Run, caller: Caller) -> None:
-        self.reason, self.text = "", ""
+        self.reason, self._text = "", StringIO()
         self.output = bytearray()
         self._row, self._caller = row, caller
         self._right = RunRight(caller)
@@ -59,11 +60,16 @@ class RunWatcher:
         self._kept = self._sent = 0
         self._next = time.monotonic() + LOOK_EVERY
 
+    @property
+    def text(self) -> str:
+        """What it printed; put together when it is asked for, not for each of a million pieces."""
+        return self._text.getvalue()
+
     def __call__(self, chunk: bytes) -> bool:
         """Keep a piece of output; whether the run may go on."""
         piece = chunk[: KEPT - len(self.output)]
         self.output += piece
-        self.text += self._decoder.decode(piece).replace("\x00", "\ufffd")
+        self._text.write(self._decoder.decode(piece).replace("\x00", "\ufffd"))
         if time.monotonic() >= self._next:
             self._next = time.monotonic() + LOOK_EVERY
             self._look()
@@ -71,7 +77,7 @@ class RunWatcher:
 
     def end(self) -> None:
         """Stream what is left, of a run that was long enough to be streamed at all."""
-        self.text += self._decoder.decode(b"", final=True)
+        self._text.write(self._decoder.decode(b"", final=True))
         while self._sent and self._stream():
             pass
 
@@ -90,10 +96,10 @@ class RunWatcher:
             connection.close()
 
     def _keep(self) -> None:
-        size = len(self.text)
-        if size > self._kept:
-            Run.objects.filter(id=self._row.id).update(output=self.text)
-            self._kept = size
+        text = self.text
+        if len(text) > self._kept:
+            Run.objects.filter(id=self._row.id).update(output=text)
+            self._kept = len(text)
 
     def _stream(self) -> bool:
         """Send the next piece of output to the agent's event stream; whether there was one.
