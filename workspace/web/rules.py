@@ -11,6 +11,8 @@ from core.decision import Allow, Code, Decision, Deny, deny
 
 RULE = "only public addresses are read (spec: hands 12)"
 LOCAL_NAMES = re.compile(r"(^|\.)(localhost|local|localdomain|internal|intranet|lan|home|corp)\.?$")
+MOST_HOST = 253
+"""Characters of a host's name. Python encodes one in time that grows with the square of them."""
 HTML = frozenset({"text/html", "application/xhtml+xml"})
 TEXT = re.compile(r"text/[a-z0-9.+-]+|application/([a-z0-9.-]+\+)?(json|xml|yaml)|application/toml")
 CHARSET = re.compile(
@@ -29,7 +31,8 @@ def can_fetch(url: str) -> Decision:
         parts = urlsplit(url)
         host = parts.hostname or ""
         odd = parts.scheme not in ("http", "https") or not host or parts.username is not None
-        _ = parts.port, host.encode("idna")
+        odd = odd or len(host) > MOST_HOST
+        _ = parts.port, host[:MOST_HOST].encode("idna")
     except ValueError:
         host, odd = "", True
     if odd or unicodedata.normalize("NFKC", host) != host or not url.isprintable():

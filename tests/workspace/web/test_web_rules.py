@@ -1,5 +1,7 @@
 """Addresses, redirects and kinds of answers: pure tables."""
 
+import sys
+
 import pytest
 
 from core.decision import Allow, Code, Deny
@@ -41,6 +43,30 @@ class TestAnAddress:
         decision = rules.can_fetch(url)
         assert isinstance(decision, Deny)
         assert decision.code is Code.INVALID_PARAMS
+
+    def test_encodes_no_long_name(self):
+        """Python's own encoding of a name takes time that grows with the square of its length."""
+
+        def lines_of(length):
+            lines = []
+
+            def trace(frame, event, _):
+                if not frame.f_code.co_filename.endswith("punycode.py"):
+                    return None
+                lines.append(event)
+                return trace
+
+            before = sys.gettrace()
+            sys.settrace(trace)
+            try:
+                host = "".join(chr(0x4E00 + number) for number in range(length))
+                decision = rules.can_fetch(f"https://{host}.example/")
+            finally:
+                sys.settrace(before)
+            assert isinstance(decision, Deny)
+            return len(lines)
+
+        assert 0 < lines_of(500) <= 1.1 * lines_of(253)
 
 
 class TestARedirect:
