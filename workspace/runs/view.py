@@ -89,8 +89,8 @@ def _denied(root: Path, folder: str, patterns: tuple[str, ...]) -> Iterator[str]
             path = f"{here}/{name}"
             if denying_pattern(path, patterns) and not os.path.islink(f"{place}/{name}"):  # noqa: PTH114
                 yield path
-        for name in list(folders):
-            if denying_pattern(f"{here}/{name}/", patterns):
-                folders.remove(name)
-                if not os.path.islink(f"{place}/{name}"):  # noqa: PTH114
-                    yield f"{here}/{name}/"
+        hidden = {name for name in folders if denying_pattern(f"{here}/{name}/", patterns)}
+        for name in folders:
+            if name in hidden and not os.path.islink(f"{place}/{name}"):  # noqa: PTH114
+                yield f"{here}/{name}/"
+        folders[:] = [name for name in folders if name not in hidden]
