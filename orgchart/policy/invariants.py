@@ -243,13 +243,16 @@ def _leaders(policy: Policy) -> Iterator[BrokenInvariant]:
 def circle_in(reports_to: dict[str, str]) -> list[str]:
     """The handles of a circle in `reports_to`, or an empty list.
 
-    Taken from what is written, not from the compiled chain, which would skip over it.
+    Taken from what is written, not from the compiled chain, which would skip over it. A chain that
+    was followed once is not followed again from below.
     """
+    followed = set[str]()
     for start in reports_to:
-        chain = [start, *chain_of(start, reports_to.get)]
-        again = reports_to.get(chain[-1])
+        chain = [start, *chain_of(start, lambda at: None if at in followed else reports_to.get(at))]
+        again = None if chain[-1] in followed else reports_to.get(chain[-1])
         if again is not None:
             return chain[chain.index(again) :]
+        followed |= set(chain)
     return []
 
 

@@ -613,6 +613,17 @@ class TestACircle:
     def test_is_none_in_a_tree(self):
         assert invariants.circle_in({"a": BOARD, "b": "a", "c": "a", "d": "c"}) == []
 
+    def test_is_looked_for_in_one_walk_through_all(self):
+        class Counted(dict):
+            looked = 0
+
+            def get(self, *given):
+                Counted.looked += 1
+                return super().get(*given)
+
+        assert invariants.circle_in(Counted((f"a{n}", f"a{n - 1}") for n in range(1, 200))) == []
+        assert Counted.looked < 3 * 200
+
 
 def test_kinds_are_told_apart_by_the_role_alone():
     pack = with_role("backend_worker", kind=Kind.MANAGER)
