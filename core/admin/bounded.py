@@ -20,6 +20,8 @@ from unfold.views import ChangeList
 
 LOOKED_THROUGH = 20_000
 """Where no index serves a filter, it looks through this many rows: the newest that are left."""
+MOST_WORDS = 10
+"""Words of a search in a list: each is looked for in every row that has the ones before it."""
 CUT = "nexus_cut"
 """The attribute of a request for whose answer not every row was looked at."""
 UNCERTAIN = timedelta(hours=1)
@@ -106,6 +108,15 @@ def say_cut(request: HttpRequest) -> None:
     setattr(request, CUT, True)
     if is_list(request):
         messages.info(request, cut())
+
+
+def has_too_many_words(request: HttpRequest, term: str) -> bool:
+    """Whether a search has more words than MOST_WORDS; its list says so."""
+    found = len(term.split()) > MOST_WORDS
+    if found and is_list(request):
+        said = gettext("A search has %(number)s words at most.")
+        messages.warning(request, said % {"number": MOST_WORDS})
+    return found
 
 
 def is_cut(request: HttpRequest) -> bool:

@@ -30,6 +30,7 @@ from unfold.enums import ActionVariant
 from core.admin.bounded import (
     BoundedList,
     begins_an_index,
+    has_too_many_words,
     is_indexed,
     is_list,
     newest,
@@ -242,6 +243,8 @@ class ReadOnlyAdmin(ExportingAdmin, ModelAdmin):
     ) -> tuple[QuerySet[Any], bool]:
         """The rows that `find` finds; by Django's own search where a table has none."""
         term = text(search_term.strip())
+        if has_too_many_words(request, term):
+            return queryset.none(), False
         found = self.find(request, queryset, term) if term else queryset
         if found is not None:
             return found, False

@@ -16,6 +16,7 @@ from django.utils.translation import gettext_lazy as _
 
 from core.admin.actors import actor_shown
 from core.admin.base import column, computed_column, in_hex, link, page_of_subject, shown_column
+from core.admin.bounded import has_too_many_words
 from core.admin.browsing import ReadOnlyAdmin
 from core.admin.happened import facts_of, happened
 from core.admin.refused import coded, reason_as_text, reason_of, shortened
@@ -178,7 +179,10 @@ class EventAdmin(ReadOnlyAdmin):
         self, request: HttpRequest, queryset: QuerySet[Event], search_term: str
     ) -> tuple[QuerySet[Event], bool]:
         """Find by every word of the search, each by its form."""
-        return find_events(queryset, text(search_term.strip()), now=timezone.now()), False
+        term = text(search_term.strip())
+        if has_too_many_words(request, term):
+            return queryset.none(), False
+        return find_events(queryset, term, now=timezone.now()), False
 
     @property
     def verify_address(self) -> str:

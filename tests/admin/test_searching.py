@@ -9,6 +9,8 @@ from datetime import timedelta
 
 import pytest
 from django.contrib import admin
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from core.admin import exporting
@@ -71,6 +73,25 @@ class TestSearchEverywhere:
         answer = board.get("/admin/search/", {"s": term})
         assert answer.status_code == (400 if "\0" in term else 200)
         assert "<script>" not in answer.content.decode()
+
+
+class TestTheSearchOfAList:
+    @pytest.mark.parametrize("page", ["documents/memory", "ledger/event", "orgchart/agent"])
+    def test_looks_for_few_words(self, board, company, page):
+        """Each word is looked for in every row that has the ones before it."""
+
+        def asked(words):
+            with CaptureQueriesContext(connection) as captured:
+                answer = board.get(f"/admin/{page}/", {"q": " ".join(words)})
+            conditions = sum(query["sql"].count(" AND ") for query in captured)
+            return len(captured) + conditions, answer.content.decode()
+
+        board.get(f"/admin/{page}/")
+        few, html = asked(["one"])
+        assert "10 words at most" not in html
+        many, html = asked(["one"] * 200)
+        assert "10 words at most" in html
+        assert many < few + 20
 
 
 class TestTheSearchOfTheLedger:
