@@ -247,12 +247,16 @@ def circle_in(reports_to: dict[str, str]) -> list[str]:
     was followed once is not followed again from below.
     """
     followed = set[str]()
+
+    def above(handle: str) -> str | None:
+        return None if handle in followed else reports_to.get(handle)
+
     for start in reports_to:
-        chain = [start, *chain_of(start, lambda at: None if at in followed else reports_to.get(at))]
-        again = None if chain[-1] in followed else reports_to.get(chain[-1])
+        chain = [start, *chain_of(start, above)]
+        again = above(chain[-1])
         if again is not None:
             return chain[chain.index(again) :]
-        followed |= set(chain)
+        followed.update(chain)
     return []
 
 

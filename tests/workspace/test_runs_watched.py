@@ -212,6 +212,7 @@ class TestALongRun:
         """A program can print a million single bytes in the time of a run."""
 
         class Piece(str):
+            __slots__ = ()
             copied = 0
 
             def replace(self, *_):
