@@ -12,7 +12,8 @@ MOST_MARKS = 30
 To sort more of them takes Python and PostgreSQL a time that grows with the square of their number,
 and on a page they cover the lines around them.
 """
-_MARKS = "".join(filter(unicodedata.combining, map(chr, range(0x300, 0x20000))))
+_TURN_INTO_MARKS = "\u0f73\u0f75\u0f81\uff9e\uff9f"  # in a normal form
+_MARKS = "".join(filter(unicodedata.combining, map(chr, range(0x300, 0x20000)))) + _TURN_INTO_MARKS
 MARKS = re.compile(f"[{_MARKS}]+")
 
 

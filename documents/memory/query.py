@@ -6,14 +6,14 @@ import re
 import unicodedata
 from dataclasses import dataclass
 
+from core.storable import MARKS, MOST_MARKS, has_stacked_marks
+
 RUN = re.compile(
     "[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff\U00020000-\U0003ffff]+"
 )
 """Scripts that put no spaces between words: Han, kana, hangul."""
 
 MAX_PAIRS = 20_000
-MAX_MARKS = 30
-"""Combining marks in a row: no language needs more (Unicode's stream-safe text format)."""
 JOINER = "\u034f"
 
 
@@ -59,20 +59,16 @@ ANYTHING = "!' '"
 
 
 def with_few_marks(text: str) -> str:
-    """The text with a joiner, which is not shown, wherever too many combining marks follow another.
+    """The text with a joiner, which is not shown, after each `MOST_MARKS` combining marks in a row.
 
-    Normalizing sorts the marks of a character, in time that grows with the square of their number.
+    Agents cannot write so many; a person's file can hold them.
     """
-    if text.isascii():
-        return text
-    found, marks = list[str](), 0
-    for char in text:
-        marks = marks + 1 if unicodedata.combining(unicodedata.normalize("NFKD", char)[0]) else 0
-        if marks > MAX_MARKS:
-            found.append(JOINER)
-            marks = 1
-        found.append(char)
-    return "".join(found)
+    return MARKS.sub(_parted, text) if has_stacked_marks(text) else text
+
+
+def _parted(row: re.Match[str]) -> str:
+    marks = row[0]
+    return JOINER.join(marks[i : i + MOST_MARKS] for i in range(0, len(marks), MOST_MARKS))
 
 
 def parse_query(query: str) -> tuple[QueryAlternative, ...]:

@@ -375,10 +375,16 @@ class TestSearch:
         ranks = {memory["rank"] for memory in answer.result["memories"]}
         assert len(ranks) == 1
 
-    def test_reads_entries_in_which_no_character_has_many_marks(self, company):
+    def test_reads_persons_entries_in_which_no_character_has_many_marks(self, company):
+        remember(company, DEVELOPER, "word")
         marks = "\u0301" * 45 + "\u0323" * 45
-        remember(company, DEVELOPER, f"word e{marks}")
-        text = Memory.objects.get().text
+        services.add_as_person(
+            memory_id=Memory.objects.get().id,
+            text=f"word e{marks}",
+            person=company.person("Board"),
+            now=NOW,
+        )
+        text = Memory.objects.latest("id").text
         assert text.replace(JOINER, "") == f"word e{marks}"
         assert text.count(JOINER) == 2
 

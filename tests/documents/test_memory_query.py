@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from core.storable import MOST_MARKS
 from documents.memory.query import (
     JOINER,
-    MAX_MARKS,
     QueryAlternative,
     pairs_query,
     parse_query,
@@ -114,9 +114,9 @@ class TestMarks:
         parted = with_few_marks(text)
         apart = unicodedata.normalize("NFKD", parted)
         of_all = groupby(apart, lambda char: unicodedata.combining(char) > 0)
-        assert all(len([*run]) <= 2 * MAX_MARKS for is_mark, run in of_all if is_mark)
+        assert all(len([*run]) <= 2 * MOST_MARKS for is_mark, run in of_all if is_mark)
         assert parted.replace(JOINER, "") == text
 
     @given(ANYTHING)
     def test_that_are_few_stay_as_they_are(self, text):
-        assert with_few_marks(text[:MAX_MARKS]) == text[:MAX_MARKS]
+        assert with_few_marks(text[:MOST_MARKS]) == text[:MOST_MARKS]

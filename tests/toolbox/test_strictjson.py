@@ -116,10 +116,10 @@ class TestReadObject:
         for body in (json.dumps(marked), json.dumps(marked, ensure_ascii=False)):
             assert read_object(body.encode()) == marked
 
-    @given(st.text(alphabet="a\u0301\u0323中", max_size=90), st.integers(0, 70))
+    @given(st.text(alphabet="a\u0301\u0323\u0f73\uff9e中", max_size=90), st.integers(0, 70))
     def test_finds_a_row_of_marks_wherever_it_begins(self, text, more):
         text += "\u0301" * more
-        longest = max(map(len, re.findall("[\u0301\u0323]+", text)), default=0)
+        longest = max(map(len, re.findall("[\u0301\u0323\u0f73\uff9e]+", text)), default=0)
         assert has_stacked_marks(text) is (longest > 30)
 
     def test_keeps_surrogate_pairs_that_make_a_character(self):
