@@ -9,6 +9,7 @@ from typing import Any
 import uvicorn
 from uvicorn.importer import import_from_string
 
+from nexus_site.run.database.base import limit_statements
 from nexus_site.run.pulse import Pulse
 from nexus_site.serving.protocol import ConnectionLimits, bounded
 from nexus_site.serving.proxies import Proxies
@@ -103,6 +104,7 @@ def serve(
     application: str = "nexus_site.asgi:application",
 ) -> int:
     """Serve at the address that was taken until asked to stop; the exit status."""
+    limit_statements()
     config = configure(import_from_string(application))
     server = Server(config, on_ready)
 

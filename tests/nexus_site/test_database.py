@@ -71,6 +71,34 @@ def test_a_call_never_meets_a_connection_that_the_server_ended(pooled):
         assert all(pooled.map(lambda _: ask(), range(3 * AT_ONCE)))
 
 
+def test_a_statement_of_a_call_is_ended(pooled, monkeypatch):
+    """What one agent found to keep PostgreSQL busy for hours costs a minute."""
+    monkeypatch.setattr(database, "_longest_statement", ["0"])
+    monkeypatch.setattr(database, "CALL_STATEMENT", "50ms")
+    try:
+        database.limit_statements()
+        end_all()
+        with pytest.raises(OperationalError) as ended, connection.cursor() as cursor:
+            cursor.execute("SELECT pg_sleep(60)")
+        assert isinstance(ended.value.__cause__, psycopg.errors.QueryCanceled)
+    finally:
+        monkeypatch.undo()
+        connection.close()
+        end_all()
+
+
+@pytest.mark.parametrize(("given", "longest", "left"), [
+    ("0", "0", "0"), ("0", "60s", "1min"), ("7s", "60s", "7s"), ("7s", "0", "7s"),
+])  # fmt: skip
+def test_a_limit_of_the_operator_counts(transactional_db, monkeypatch, given, longest, left):
+    monkeypatch.setattr(database, "_longest_statement", [longest])
+    where = connection.get_connection_params()
+    where = {name: where[name] for name in ("dbname", "user", "host", "port") if where.get(name)}
+    with psycopg.connect(**where, options=f"-c statement_timeout={given}") as new:
+        database._meet_server(new)
+        assert new.execute("SHOW statement_timeout").fetchone() == (left,)
+
+
 def test_no_rule_of_a_lost_end_is_kept_behind_a_failover(pooled, monkeypatch):
     """A replica that lacked the last versions gives their numbers to other changes."""
     acme = load_company("nexus").organisation

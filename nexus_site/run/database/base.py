@@ -29,14 +29,23 @@ SET_UP = "nexus_set_up"
 """The attribute of psycopg's connection that Django has made ready."""
 
 SERVER = """
-SELECT pg_postmaster_start_time()::text || ' ' || oid FROM pg_database
-WHERE datname = current_database()
+SELECT pg_postmaster_start_time()::text || ' ' || oid,
+       set_config('statement_timeout', coalesce(
+           nullif(current_setting('statement_timeout'), '0'), %s), false)
+FROM pg_database WHERE datname = current_database()
 """
-"""Which database this is: after a failover, a restart or a restore it is another one."""
+"""Which database this is: after a failover, a restart or a restore it is another one.
+
+The same question sets how long a statement may take, where neither role nor database has a limit.
+"""
+CALL_STATEMENT = "60s"
+"""The most that a statement of a call or a page takes (Spec: clocks 19)."""
 
 server_changed: Hook[[], None] = Hook("what a process knows of rows may be known of lost ones")
 _server = [""]
 """The last that this process was connected to."""
+_longest_statement = ["0"]
+"""What PostgreSQL ends; 0 is without end, as commands and jobs need."""
 
 cluster_of = cache(Cluster.under)
 """The cluster of a folder; finding it asks the file system, and every connection asks for it."""
@@ -184,10 +193,18 @@ class DatabaseWrapper(base.DatabaseWrapper):
 
 def _meet_server(new: psycopg.Connection) -> None:
     """Forget what was read from another server, before anything is read from this one."""
-    (found,) = new.execute(SERVER).fetchone() or ("",)
+    found, _ = new.execute(SERVER, _longest_statement).fetchone() or ("", "")
     if found != _server[0]:
         _server[0] = found
         server_changed()
+
+
+def limit_statements() -> None:
+    """End each statement of this process's later connections that takes too long.
+
+    For processes that answer calls: what keeps one busy for minutes was not meant to.
+    """
+    _longest_statement[0] = CALL_STATEMENT
 
 
 def is_ended(connection: psycopg.Connection) -> bool:
