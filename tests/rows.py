@@ -24,6 +24,13 @@ WRITTEN_BY_MIGRATE = (
     "auth_group_permissions",
 )
 
+NUMBER_AGENTS = """
+INSERT INTO workspace_usernumber (agent_id, number)
+SELECT id, last + row_number() OVER (ORDER BY id) FROM orgchart_agent,
+    (SELECT coalesce(max(number), 0) AS last FROM workspace_usernumber) AS numbered
+WHERE id NOT IN (SELECT agent_id FROM workspace_usernumber)
+"""
+
 _made: dict[str, tuple[Policy, Rows]] = {}
 """What this process has made under each name: the policy, and the rows that it was made of."""
 
@@ -132,15 +139,21 @@ def read(tables: Mapping[str, list[str]]) -> Rows:
 
 
 def put_back(rows: Rows) -> None:
-    """Insert rows as they were read. Triggers stay out of it, for what begins must begin new."""
+    """Insert rows as they were read. Triggers stay out of it, for what begins must begin new.
+
+    Of the agents' user numbers the next ones: others may have taken those that were read.
+    """
     inserts = ", ".join(
         f"{table}_rows AS (INSERT INTO {table} "
         f"SELECT * FROM json_populate_recordset(NULL::{table}, %({table})s::json))"
         for table in rows
+        if table != "workspace_usernumber"
     )
     with connection.cursor() as cursor:
         cursor.execute("SET session_replication_role = replica")
         cursor.execute(f"WITH {inserts} SELECT 1", rows)
+        if "workspace_usernumber" in rows:
+            cursor.execute(NUMBER_AGENTS)
         cursor.execute("SET session_replication_role = origin")
 
 

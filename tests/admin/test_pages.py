@@ -72,6 +72,7 @@ INSIDE = {
     "orgchart.GivenPassword",  # a flag of its user
     "orgchart.SavedFilter",  # on the list that it filters
     "workspace.WebUse",  # counts searches of a day
+    "workspace.UserNumber",  # the number of an agent's user of the system
     "orgchart.Pause",  # on the page of its agent or organisation
     "governance.Artifact",  # on the page of its case
     "governance.Note",  # as above

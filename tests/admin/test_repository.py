@@ -16,7 +16,7 @@ from workspace.git.models import Branch, BranchMove, MoveKind, Repository
 from workspace.git.repositories import bare_of, ensure_repositories
 
 REASON = "Our code is there."
-PUSHED = "agents have pushed to the repository of nexus"
+PUSHED = "agents have begun work in the repository of nexus"
 
 
 @pytest.fixture(autouse=True)
