@@ -1,10 +1,14 @@
 """Scheduled jobs: due rows, each handled once, whatever beats, fails or is late."""
 
+import ast
 import threading
+from collections import Counter
 from contextlib import ExitStack
 from datetime import timedelta
+from pathlib import Path
 
 import pytest
+from django.conf import settings
 from django.db import OperationalError, connection
 from django.utils import timezone
 from structlog.testing import capture_logs
@@ -12,10 +16,12 @@ from structlog.testing import capture_logs
 from core.database import database_now
 from tests.company import load_company
 from tests.patience import PATIENCE
+from tests.sources import parsed
 from toolbox import celery_task, scheduler
 from toolbox.models import IdempotencyRecord, JobRun
 
 NOW = timezone.now()
+ROOT = Path(__file__).parents[2]
 
 
 @pytest.fixture
@@ -80,6 +86,28 @@ class TestSweep:
         assert sorted(seen) == ["dev-team", "nexus", "nexus", "nexus"]
         monkeypatch.undo()
         assert scheduler.sweep(rows, act, batch=3, of="agent__organisation") == 7
+
+
+ONE_ORGANISATIONS = {
+    "tasks/schedule.py": 1,  # claims of before the lease
+    "mailroom/escalations/timeouts.py": 1,  # notices of the Board
+    "documents/files.py": 1,  # by author
+}
+"""Sweeps whose rows no turn parts, by file."""
+
+
+def test_each_sweep_over_what_agents_make_gives_turns():
+    """Spec: clocks 18."""
+    found = Counter()
+    for path in (path for room in settings.ROOMS for path in (ROOT / room).rglob("*.py")):
+        if "sweep(" in (source := path.read_text("utf-8")):
+            found[str(path.relative_to(ROOT))] = sum(
+                getattr(node.func, "id", "") == "sweep"
+                and "of" not in {k.arg for k in node.keywords}
+                for node in ast.walk(parsed(source))
+                if isinstance(node, ast.Call)
+            )
+    assert +found == Counter(ONE_ORGANISATIONS)
 
 
 @pytest.mark.django_db(transaction=True)

@@ -5,20 +5,23 @@ import stat
 import threading
 import time
 from contextlib import contextmanager, suppress
+from functools import partial
 from io import StringIO
 from pathlib import Path
 
 import pytest
 from django.core.management import CommandError, call_command
-from django.db import transaction
+from django.db import connection, transaction
 
 from core.decision import Denied
 from nexus_site.environment import FIRST_UID_RANGE, UIDS, first_uid
 from nexus_site.serving.health import readiness
 from orgchart.models import Agent, Role
 from tests.company import load_company
+from tests.concurrency import at_once
 from workspace import homes
 from workspace.homes import make_home
+from workspace.models import UserNumber
 from workspace.provisioning import provision
 from workspace.sandbox import doctor, driver, weaknesses
 from workspace.sandbox.programs import shell
@@ -78,6 +81,21 @@ class TestUsers:
                 hire("second")
                 raise InterruptedError
         assert user_of(hire("second").id).uid == user_of(first.id).uid + 1
+
+    @pytest.mark.django_db(transaction=True)
+    def test_are_different_for_agents_hired_at_once(self):
+        company = load_company("nexus").organisation
+        role = Role.objects.get(organisation=company, name="backend_worker")
+
+        def hire(handle):
+            with transaction.atomic():
+                Agent.objects.create(organisation=company, handle=handle, role=role)
+                with connection.cursor() as cursor:
+                    cursor.execute("SELECT pg_sleep(0.1)")
+
+        at_once([partial(hire, f"new-{number}") for number in range(4)], raising=True)
+        numbers = UserNumber.objects.values_list("number", flat=True)
+        assert len(set(numbers)) == company.agents.count()
 
     def test_have_a_range_for_each_installation(self):
         places = [first_uid(Path(f"/srv/{n}/company")) for n in range(200)]
