@@ -6,6 +6,7 @@ from datetime import datetime
 
 from core.actors import Actor
 from core.permissions import Deed, require_deed
+from orgchart.policy.compiled import Policy
 from orgchart.policy_cache import current_policy
 from tasks.rules.actors import TaskActor
 from toolbox import quotas
@@ -36,5 +37,9 @@ def charge_rows(caller: Actor, rows: int, now: datetime) -> None:
     Spec: settings 6. Raises Denied QUOTA_EXCEEDED.
     """
     if isinstance(caller, Caller):
-        size = rows * EVENT_BYTES
-        quotas.charge(agent=caller.agent.id, policy=caller.policy, size=size, now=now)
+        charge_agent(caller.agent.id, caller.policy, rows, now)
+
+
+def charge_agent(agent_id: int, policy: Policy, rows: int, now: datetime) -> None:
+    """Count rows for an agent that need not be calling. Raises Denied QUOTA_EXCEEDED."""
+    quotas.charge(agent=agent_id, policy=policy, size=rows * EVENT_BYTES, now=now)

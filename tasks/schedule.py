@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from datetime import datetime
 from functools import partial
 
@@ -17,6 +16,7 @@ from orgchart.models import Organisation
 from orgchart.pauses.services import Resumed, is_paused, resumed
 from orgchart.policy.compiled import Agent, Policy
 from orgchart.policy_cache import current_policy
+from tasks.callers import charge_agent
 from tasks.dependencies import ROWS_OF_NOTICE
 from tasks.models import UNDATED, Task
 from tasks.notifications import notify_agents, possible_owners
@@ -24,8 +24,6 @@ from tasks.rules.changes import TaskChange, lease_due_at, subject_of
 from tasks.rules.values import TaskRow
 from tasks.store import read_task, save_change
 from tasks.vocabulary import UNFINISHED
-from toolbox.denial_limits import EVENT_BYTES
-from toolbox.quotas import charge
 from toolbox.scheduler import act_on_each, scheduled_job, sweep
 
 BATCH = 20
@@ -156,8 +154,10 @@ def _notify_of_release(
             why=lambda _: f"{why} Your version {row.version} is refused from now on.",
             now=now,
         )
+    if row.waits_for:
+        return
     others = [agent for agent in possible_owners(policy, row) if agent.id != row.owner_id]
-    if others and not row.waits_for and _has_room_for(others, row, policy, now):
+    if others and (late is None or _has_room_for(len(others), late, policy, now)):
         notify_agents(
             policy,
             others,
@@ -169,14 +169,13 @@ def _notify_of_release(
         )
 
 
-def _has_room_for(told: Sequence[Agent], row: TaskRow, policy: Policy, now: datetime) -> bool:
+def _has_room_for(notices: int, late: Agent, policy: Policy, now: datetime) -> bool:
     """Count the notices for the agent that did not keep its claim (Spec: settings 6).
 
     Without room for them the others find the task with task_recommend.
     """
-    size = len(told) * ROWS_OF_NOTICE * EVENT_BYTES
     try:
-        charge(agent=row.owner_id or 0, policy=policy, size=size, now=now)
+        charge_agent(late.id, policy, notices * ROWS_OF_NOTICE, now)
     except Denied:
         return False
     return True

@@ -25,8 +25,8 @@ LITERAL = 100
 """Matches in which a search looks for literal texts: each is normalized as a whole for it."""
 
 NORMAL = r"lower(regexp_replace(normalize(m.text, NFKC), ' \s+|(?! )\s+', ' ', 'g'))"
-"""The text with one space for each run of them: finding the runs that are none takes twenty times
-less than replacing every space."""
+"""The text with one space for each run of white space. A space alone is left as it is: to replace
+each of them by itself takes twenty times as long."""
 READABLE = """m.organisation_id = %(organisation)s
     AND (m.scope = 'organisation' OR m.agent_id = %(agent)s
          OR m.group_id IN (SELECT id FROM own_group))

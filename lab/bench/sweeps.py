@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import threading
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from datetime import UTC, datetime
 
 from django.db import connection
@@ -18,8 +15,6 @@ from orgchart.models import Organisation
 from tasks.store import READ
 from toolbox import scheduler
 
-SECONDS = 20.0
-"""How long the job may sweep."""
 OTHERS = 20_000
 """Claimed tasks that are not due: PostgreSQL's own rate is measured on them."""
 
@@ -41,15 +36,10 @@ END $$;
 CREATE TRIGGER bench_swept AFTER UPDATE ON tasks_task FOR EACH ROW
 WHEN (NEW.lease_due_at IS NULL AND OLD.lease_due_at IS NOT NULL) EXECUTE FUNCTION bench_swept();
 """
-TOMORROW = """
-UPDATE tasks_task SET lease_due_at = now() + interval '1 day' WHERE id IN (
-    SELECT id FROM tasks_task WHERE lease_due_at <= now() FOR UPDATE SKIP LOCKED
-)
-"""
 
 
 def rows(report: Report, organisation: Organisation, *, due: int) -> None:
-    """PostgreSQL's rate for what one released claim writes, then the job over all that is due.
+    """PostgreSQL's rate for what one released claim writes, then one turn of the organisation.
 
     All are due at once, so a row's lateness is its wait behind the others.
     """
@@ -76,8 +66,7 @@ def rows(report: Report, organisation: Organisation, *, due: int) -> None:
         cursor.execute("SELECT clock_timestamp()")
         (began,) = cursor.fetchone()
     begun = time.perf_counter()
-    with _at_most(SECONDS):
-        scheduler.run_job("leases")
+    scheduler.run_job("leases")
     took = time.perf_counter() - begun
     with connection.cursor() as cursor:
         cursor.execute("SELECT extract(epoch FROM at - %s) FROM bench_swept", [began])
@@ -85,26 +74,6 @@ def rows(report: Report, organisation: Organisation, *, due: int) -> None:
     swept = Rate.of(late, took, 0)
     report.line(f"leases swept, {due} due", 1, swept, own)
     report.value("leases swept by one worker in a minute", swept.per_second * 60, "rows")
-
-
-@contextmanager
-def _at_most(seconds: float) -> Iterator[None]:
-    """Let what is still due after some seconds be due tomorrow, so that the sweep ends."""
-
-    def end() -> None:
-        try:
-            with connection.cursor() as cursor:
-                cursor.execute(TOMORROW)
-        finally:
-            connection.close()
-
-    timer = threading.Timer(seconds, end)
-    timer.start()
-    try:
-        yield
-    finally:
-        timer.cancel()
-        timer.join()
 
 
 def _postgres(script: str) -> Rate:

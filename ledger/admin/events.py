@@ -16,11 +16,9 @@ from django.utils.translation import gettext_lazy as _
 
 from core.admin.actors import actor_shown
 from core.admin.base import column, computed_column, in_hex, link, page_of_subject, shown_column
-from core.admin.bounded import has_too_many_words
 from core.admin.browsing import ReadOnlyAdmin
 from core.admin.happened import facts_of, happened
 from core.admin.refused import coded, reason_as_text, reason_of, shortened
-from core.events import text
 from ledger.admin.filters import (
     BY_ACTOR,
     BY_CODE,
@@ -175,14 +173,9 @@ class EventAdmin(ReadOnlyAdmin):
             else gettext("not sealed yet")
         )
 
-    def get_search_results(
-        self, request: HttpRequest, queryset: QuerySet[Event], search_term: str
-    ) -> tuple[QuerySet[Event], bool]:
-        """Find by every word of the search, each by its form."""
-        term = text(search_term.strip())
-        if has_too_many_words(request, term):
-            return queryset.none(), False
-        return find_events(queryset, term, now=timezone.now()), False
+    def find(self, request: HttpRequest, rows: QuerySet[Event], term: str) -> QuerySet[Event]:
+        """By every word of the search, each by its form."""
+        return find_events(rows, term, now=timezone.now())
 
     @property
     def verify_address(self) -> str:

@@ -41,6 +41,7 @@ def packed_folder(caller: Caller, path: str) -> bytes:
         with tarfile.open(fileobj=packed, mode="w") as tar:
             left = MOST_BYTES
             for name in _files(caller, place, folder):
+                _require_one_spelling(folder, name)
                 data = _read(place, folder, name, left)
                 if name == DOCKERFILE:  # the very one that is sent: it may have changed meanwhile
                     _require_buildable(caller, data)
@@ -60,8 +61,7 @@ def packed_folder(caller: Caller, path: str) -> bytes:
     return packed.getvalue()
 
 
-def _read(place: FilePlace, folder: str, name: str, left: int) -> bytes:
-    """A file of the folder. Raises Denied INVALID_PARAMS, TOO_LARGE, Missing, Unsafe."""
+def _require_one_spelling(folder: str, name: str) -> None:
     if name != DOCKERFILE and name.lower() == DOCKERFILE.lower():
         raise refuse(
             Code.INVALID_PARAMS,
@@ -70,11 +70,15 @@ def _read(place: FilePlace, folder: str, name: str, left: int) -> bytes:
             rule=BUILT_RULE,
             path="the folder holds a second Dockerfile",
         )
-    is_short = name == DOCKERFILE and left >= MOST_DOCKERFILE
+
+
+def _read(place: FilePlace, folder: str, name: str, left: int) -> bytes:
+    """A file of the folder. Raises Denied TOO_LARGE, Missing, Unsafe."""
+    has_own_limit = name == DOCKERFILE and left >= MOST_DOCKERFILE
     try:
-        return place.tree.read(place.path + name, limit=MOST_DOCKERFILE if is_short else left)
+        return place.tree.read(place.path + name, limit=MOST_DOCKERFILE if has_own_limit else left)
     except TooLarge as problem:
-        if is_short:
+        if has_own_limit:
             raise refuse(
                 Code.TOO_LARGE,
                 f"{folder}{name} has more than {MOST_DOCKERFILE} bytes",

@@ -192,7 +192,10 @@ class DatabaseWrapper(base.DatabaseWrapper):
 
 
 def _meet_server(new: psycopg.Connection) -> None:
-    """Forget what was read from another server, before anything is read from this one."""
+    """Forget what was read from another server, before anything is read from this one.
+
+    And set how long this process's statements may take there.
+    """
     found, _ = new.execute(SERVER, _longest_statement).fetchone() or ("", "")
     if found != _server[0]:
         _server[0] = found
