@@ -157,7 +157,7 @@ def read_backlog(*, now: datetime) -> Backlog | None:
                 oldest = row
         if oldest is None:
             return None
-        cursor.execute(HOLDER)
+        cursor.execute(HOLDER, {"latest": LATEST})
         holder = cursor.fetchone()
     seconds = (now - oldest[1]).total_seconds()
     return Backlog(oldest[0], seconds, BlockingProcess(*holder) if holder else None)
@@ -197,10 +197,13 @@ SELECT seq, at FROM (
      ORDER BY xid, seq LIMIT 1)
 ) AS found ORDER BY at, seq LIMIT 1
 """
-# Another role's transactions show their process only; that is enough to find and end them.
+# A transaction that began a moment ago does not keep old events from their seal: then the sealer
+# itself has stopped. Of another role's transaction no start is shown, its process is; that is enough
+# to find and end it. The database's own processes have no role and end by themselves.
 HOLDER = """
 SELECT pid, usename, coalesce(datname, '') FROM pg_stat_activity
-WHERE pid <> pg_backend_pid() AND backend_xid IS NOT NULL
+WHERE pid <> pg_backend_pid() AND backend_xid IS NOT NULL AND usename IS NOT NULL
+AND coalesce(xact_start < clock_timestamp() - make_interval(secs => %(latest)s), true)
 ORDER BY age(backend_xid) DESC LIMIT 1
 """
 EDGE = """

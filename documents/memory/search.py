@@ -31,7 +31,9 @@ READABLE = """m.organisation_id = %(organisation)s
     AND (m.scope = 'organisation' OR m.agent_id = %(agent)s
          OR m.group_id IN (SELECT id FROM own_group))
     AND (m.author_id IS NULL OR m.author_id = ANY(%(writers)s))
-    AND NOT EXISTS (SELECT FROM documents_memory newer WHERE newer.replaces_id = m.id)"""
+    AND NOT EXISTS (SELECT FROM documents_memory newer WHERE newer.replaces_id = m.id OFFSET 0)"""
+"""`OFFSET 0` keeps PostgreSQL from making this a join: a hash join would read each match before the
+`LIMIT` takes its first."""
 LITERALLY = f"""(cardinality(query.contains) + cardinality(query.excludes) = 0 OR EXISTS (
     WITH one AS MATERIALIZED (
         SELECT {NORMAL} AS normal FROM documents_memory m WHERE m.id = each.id)

@@ -365,6 +365,8 @@ class TestSearch:
         monkeypatch.setattr(search, "RANKED", 8)
         text = "m.words @@ query.asked"
         count = self.counted(monkeypatch, text, f"(nextval('evaluated') > 0 AND {text})")
+        with connection.cursor() as cursor:
+            cursor.execute("SET LOCAL enable_nestloop = off; SET LOCAL enable_mergejoin = off")
         assert found(company, DEVELOPER, " or ".join(["连接", "连"] * 4))
         assert count() <= 16
 

@@ -8,7 +8,7 @@ from errno import ENOSPC
 from unittest.mock import Mock
 
 import pytest
-from django.db import IntegrityError, connections
+from django.db import IntegrityError, connection, connections
 
 from ledger import chain_end, keys, sealer
 from ledger.models import Seal
@@ -113,6 +113,40 @@ class TestSealEvents:
         wait_until_ended()
         with django_assert_max_num_queries(25):
             assert seal_events(now=NOW) == 1
+
+
+class TestWhoHoldsSealingBack:
+    def test_is_a_transaction_that_is_as_old_as_the_delay(self, ledger_db, monkeypatch):
+        record()
+        with own_connection() as other:
+            insert_on(other)
+            backlog = sealer.read_backlog(now=NOW)
+            assert backlog.holder is None or backlog.holder.pid != other.info.backend_pid
+            monkeypatch.setattr(sealer, "LATEST", 0.0)
+            assert sealer.read_backlog(now=NOW).holder is not None
+
+    def test_is_never_one_of_the_processes_of_the_database_itself(self, ledger_db, monkeypatch):
+        """They have no role; `pg_stat_activity` is read through a copy of it."""
+        record()
+        monkeypatch.setattr(sealer, "LATEST", 0.0)
+        with own_connection() as other:
+            insert_on(other)
+            with connection.cursor() as cursor:
+                cursor.execute(
+                    "CREATE TEMPORARY VIEW pg_stat_activity AS "
+                    "SELECT pid, NULL::name AS usename, datname, backend_xid, xact_start "
+                    "FROM pg_catalog.pg_stat_activity"
+                )
+            monkeypatch.setattr(
+                sealer,
+                "HOLDER",
+                sealer.HOLDER.replace("pg_stat_activity", "pg_temp.pg_stat_activity"),
+            )
+            try:
+                assert sealer.read_backlog(now=NOW).holder is None
+            finally:
+                with connection.cursor() as cursor:
+                    cursor.execute("DROP VIEW pg_temp.pg_stat_activity")
 
 
 class TestSealers:
