@@ -198,8 +198,8 @@ SELECT seq, at FROM (
 ) AS found ORDER BY at, seq LIMIT 1
 """
 # A transaction that began a moment ago does not keep old events from their seal: then the sealer
-# itself has stopped. Of another role's transaction no start is shown, its process is; that is enough
-# to find and end it. The database's own processes have no role and end by themselves.
+# itself has stopped. Of another role's transaction no start is shown, but its process, which is
+# enough to find and end it. The database's own processes have no role and end by themselves.
 HOLDER = """
 SELECT pid, usename, coalesce(datname, '') FROM pg_stat_activity
 WHERE pid <> pg_backend_pid() AND backend_xid IS NOT NULL AND usename IS NOT NULL
