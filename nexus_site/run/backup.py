@@ -209,6 +209,7 @@ def _restore(folder: Path, *, keys: Path | None) -> Manifest:
     if restored.exists():
         restored.replace(secret)
     forget_root()
+    _renew_statistics()
     roles.grant_serving()
     begun.unlink()
     return manifest
@@ -241,6 +242,12 @@ def _fill_database(folder: Path) -> None:
             if not _has_tables():
                 (settings.NEXUS_VAR / BEGUN).unlink()
         raise
+
+
+def _renew_statistics() -> None:
+    """Without them the first calls read whole mailboxes, until PostgreSQL's own work comes by."""
+    with connection.cursor() as cursor:
+        cursor.execute("ANALYZE")
 
 
 def read_manifest(folder: Path) -> Manifest:

@@ -128,6 +128,13 @@ def copy_sealed(places, *, keys):
     back_up(places / "copy", keys=keys, now=timezone.now())
 
 
+def has_statistics(database):
+    """Whether PostgreSQL looked at what the tables hold."""
+    with psycopg.connect(**database) as copy:
+        query = "SELECT count(*) FROM pg_stats WHERE tablename = 'orgchart_organisation'"
+        return copy.execute(query).fetchone()[0] > 0
+
+
 class Work:
     """Agents that send mail until they are told to stop; what was acknowledged, in order."""
 
@@ -295,6 +302,13 @@ class TestABackup:
         assert done.returncode == 0, done.stderr
         with psycopg.connect(**empty) as copy:
             assert copy.execute("SELECT count(*) FROM django_session").fetchone() == (0,)
+
+    def test_is_restored_with_the_statistics_that_lists_need(self, places, empty):
+        """PostgreSQL's own work looks at no table of one row."""
+        copy_sealed(places, keys=places / "keys.tar")
+        done = manage(places, empty, "restore", places / "copy", "--keys", places / "keys.tar")
+        assert done.returncode == 0, done.stderr
+        assert has_statistics(empty)
 
     def test_has_the_time_of_the_database(self, places, monkeypatch):
         """By the time of a machine that is ahead, what waits for a seal would be called late."""
@@ -513,6 +527,7 @@ class TestAKilledRestore:
         killed(step)
         done = manage(places, empty, "restore", places / "copy", "--keys", places / "keys.tar")
         assert done.returncode == 0, done.stderr
+        assert has_statistics(empty)
         elsewhere = places / "elsewhere"
         assert (elsewhere / "company" / "notes" / "plan.md").read_text() == "The plan."
         assert (elsewhere / "keys" / "nexus.json").exists()
