@@ -179,6 +179,11 @@ SETTINGS: Mapping[str, Setting] = {
             "0 = the installation's limit"
         ),
     ),
+    "organisation_agents": _quota(
+        "NEXUS_ORGANISATION_AGENTS",
+        _("Agents of the organisation"),
+        _("the most agents there are, deactivated ones too; 0 = the installation's limit"),
+    ),
     "sessions_per_day": _quota(
         "NEXUS_SESSIONS_PER_DAY",
         _("Sessions an agent opens in a day"),

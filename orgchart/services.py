@@ -21,7 +21,7 @@ from ledger.services import record
 from orgchart.compiling import compile_policy
 from orgchart.keys import revoke_outgrown_keys
 from orgchart.models import Organisation
-from orgchart.organisation_settings import checked, public
+from orgchart.organisation_settings import checked, public, quota_of
 from orgchart.policy import difference, invariants
 from orgchart.policy.compiled import Policy
 from orgchart.policy.difference import Difference
@@ -206,6 +206,7 @@ def _apply_change(
     Organisation.objects.filter(id=organisation_id).update(policy_version=F("policy_version") + 1)
     mark_changing(organisation_id)
     after = compile_policy(organisation_id)
+    _require_room(0 if before is None else len(before.agents), after)
     if broken := _newly_broken(before, after):
         first = broken[0]
         raise refuse(
@@ -226,6 +227,24 @@ def _apply_change(
     if before is not None:
         policy_changing(before, after)
     return PolicyChange(after, difference.between(before, after), before)
+
+
+def _require_room(agents: int, after: Policy) -> None:
+    """Refuse more agents than the organisation may have: an installation has numbers for so many.
+
+    Spec: settings 9, files 8. Raises Denied QUOTA_EXCEEDED.
+    """
+    limit = quota_of(after.settings, "organisation_agents")
+    if agents < len(after.agents) > limit:
+        raise refuse(
+            Code.QUOTA_EXCEEDED,
+            f"agents of an organisation: {agents} of {limit} are there, deactivated ones too",
+            "the Board and the people who run NEXUS set the limit",
+            rule="quota",
+            what="agents of an organisation",
+            used=agents,
+            limit=limit,
+        )
 
 
 def _newly_broken(before: Policy | None, after: Policy) -> list[BrokenInvariant]:

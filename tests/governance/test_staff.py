@@ -6,6 +6,7 @@ import threading
 import pytest
 import yaml
 from django.conf import settings
+from django.core.management import call_command
 from django.db import connections
 from django.db.models import F
 
@@ -28,6 +29,7 @@ from orgchart.compiling import compile_policy
 from orgchart.models import Agent, ContactRule, Group, Organisation, Role
 from orgchart.packs import diff_pack, load_pack
 from tasks.models import Task
+from tests.company import load_company
 from tests.decisions import denied
 from tests.documents.world import NOW, caller_of, found
 from tests.governance.world import authorise
@@ -76,6 +78,42 @@ def refused(nexus, tool, **params):
     assert compile_policy(nexus.id) == before
     assert Event.objects.filter(action="tool.denied", code=body["error_code"]).exists()
     return body["error_code"]
+
+
+class TestAnOrganisationOfManyAgents:
+    """One organisation does not use up the numbers of the installation (Spec: settings 9)."""
+
+    @pytest.fixture
+    def full(self, nexus, contract, settings):
+        settings.NEXUS_ORGANISATION_AGENTS = nexus.agents.count()
+        return nexus
+
+    def test_hires_until_its_limit(self, full, settings):
+        body = call(full, "create_agent_jd", **NEW)
+        assert body["error_code"] == "QUOTA_EXCEEDED"
+        assert (body["details"]["used"], body["details"]["limit"]) == (full.agents.count(),) * 2
+        assert refused(full, "create_agent_jd", **NEW) == "QUOTA_EXCEEDED"
+        settings.NEXUS_ORGANISATION_AGENTS += 1
+        assert done(full, "create_agent_jd", **NEW)
+
+    def test_counts_those_that_left(self, full):
+        done(full, "deactivate_agent", agent="backend_worker", reason="over")
+        assert refused(full, "create_agent_jd", **NEW) == "QUOTA_EXCEEDED"
+
+    def test_goes_on_where_more_are_there(self, full, settings):
+        settings.NEXUS_ORGANISATION_AGENTS = 1
+        done(full, "update_agent_jd", agent="backend_worker", title="Senior")
+        done(full, "deactivate_agent", agent="backend_worker", reason="over")
+
+    def test_has_the_limit_that_the_board_sets(self, nexus, contract):
+        call_command("org", "set", "nexus", f"organisation_agents={nexus.agents.count()}")
+        assert refused(nexus, "create_agent_jd", **NEW) == "QUOTA_EXCEEDED"
+
+    def test_that_is_founded_has_it_too(self, db, settings):
+        settings.NEXUS_ORGANISATION_AGENTS = 3
+        with pytest.raises(Denied) as problem:
+            load_company("nexus")
+        assert problem.value.deny.code is Code.QUOTA_EXCEEDED
 
 
 class TestAuthorisation:

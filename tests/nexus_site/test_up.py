@@ -9,7 +9,7 @@ import stat
 import subprocess
 import sys
 import time
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from io import StringIO
 from pathlib import Path
 
@@ -257,6 +257,13 @@ class TestWhatIsMissing:
         assert Command(stderr=said).begin() == 1
         assert "The database cannot be used: couldn't get" in said.getvalue()
         assert "Look at DATABASE_URL" in said.getvalue()
+
+    def test_is_a_company_of_more_agents_than_there_may_be(self, db, settings, monkeypatch):
+        settings.NEXUS_ORGANISATION_AGENTS, said = 1, StringIO()
+        monkeypatch.setattr("nexus_site.management.commands.up.alone_on_database", nullcontext)
+        monkeypatch.setattr(roles, "become_owner", lambda: None)
+        assert Command(stderr=said, stdout=StringIO()).begin() == 1
+        assert "agents of an organisation: 0 of 1 are there" in said.getvalue()
 
 
 class TestOnlyOne:

@@ -115,7 +115,7 @@ def test_one_bad_value_that_is_stored_spoils_no_other():
 
 def test_a_quota_stays_within_the_installations_limit(settings):
     quotas = {name: one.bound for name, one in SETTINGS.items() if one.bound}
-    assert len(quotas) == 9
+    assert len(quotas) == 10
     for name, bound in quotas.items():
         setattr(settings, bound, 50)
         assert [quota_of(merged({name: n}), name) for n in (0, 1, 50)] == [50, 1, 50]

@@ -115,7 +115,13 @@ class Command(BaseCommand):
             roles.become_owner()
             with alone_on_database():
                 self.prepare()
-        except (BadPack, first_run.WrongDatabase, first_run.UnreadableKeys, OSError) as error:
+        except (
+            BadPack,
+            Denied,
+            first_run.WrongDatabase,
+            first_run.UnreadableKeys,
+            OSError,
+        ) as error:
             self.stderr.write(str(error))
             return 1
         except OperationalError as problem:
