@@ -18,6 +18,8 @@ GRACE = 5  # seconds for calls in progress when asked to stop
 VANISHED = 60
 """Seconds after which a client has vanished that confirms nothing of what it is sent. A stream
 sends so little that it would otherwise be kept, and counted, for a quarter of an hour."""
+YIELDS = 0.0005
+"""Seconds after which a thread that computes gives way to one that waits (Python's own: 0.005)."""
 SPREADS = sys.platform == "linux"
 """Whether the system spreads connections over sockets of one address. On one socket that all share,
 a process takes whatever waits when it wakes: often every connection."""
@@ -105,6 +107,7 @@ def serve(
 ) -> int:
     """Serve at the address that was taken until asked to stop; the exit status."""
     limit_statements()
+    sys.setswitchinterval(YIELDS)
     config = configure(import_from_string(application))
     server = Server(config, on_ready)
 

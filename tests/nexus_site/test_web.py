@@ -51,12 +51,27 @@ async def slow_to_start(scope, receive, send):
     await send({"type": "lifespan.startup.failed", "message": ""})
 
 
-def test_beats_before_it_serves():
+@pytest.fixture
+def chosen(monkeypatch):
+    """The switch intervals that a process chose; this one keeps its own."""
+    found = []
+    monkeypatch.setattr(sys, "setswitchinterval", found.append)
+    return found
+
+
+def test_beats_before_it_serves(chosen):
     """A start that waits for a database which recovers is not silent."""
     pulse = Pulse()
     with web.reserve(host="127.0.0.1", port=0) as reserved, pytest.raises(SystemExit):
         web.serve(reserved, pulse=pulse, application=f"{__name__}:slow_to_start")
     assert pulse.memory[0] == 1
+
+
+def test_gives_way_where_it_computes_for_long(chosen):
+    """One call that computes would make all others wait 5 ms each time they want Python's lock."""
+    with web.reserve(host="127.0.0.1", port=0) as reserved, pytest.raises(SystemExit):
+        web.serve(reserved, application=f"{__name__}:slow_to_start")
+    assert chosen == [0.0005]
 
 
 class TestReserve:
