@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from django.db.models import Q
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
@@ -15,10 +16,13 @@ from governance.cases.facts import Position
 from governance.cases.models import Artifact, Case
 from governance.cases.vocabulary import Signal, Stage, State
 from governance.cases.wording import next_step
-from ledger.models import Event, Seal
+from ledger.models import Event
+from ledger.verification import seals_over
 
 SHOWN = 1000
-"""The newest entries of a case that its page shows."""
+"""The newest events of a case; of those before only what moved it: agents read it at will."""
+MOVES = Q(action=Action.CASE_OPENED.value) | Q(details__has_key="from_state")
+"""The events that opened or moved a case: they hold the digests of its contents."""
 TITLES = {
     Action.CASE_OPENED: _("Request"),
     Action.CASE_SUBMITTED: _("Submission"),
@@ -60,17 +64,17 @@ class TimelineEntry:
 
 
 def timeline_of(row: Case) -> list[TimelineEntry]:
-    """Every entry of a case, oldest first."""
+    """The entries of a case, oldest first: `events_of_case`."""
     events = events_of_case(row)
     artifacts = {
         each.id: each
         for each in Artifact.objects.filter(organisation_id=row.organisation_id, case_id=row.id)
     }
-    seals = _seals_over(events)
+    seals = seals_over([event.seq for event in events])
     entries, shown = [], 0
     for event in events:
         artifact = artifacts.get(str(event.details.get("artifact", "")))
-        entry = _entry(event, row, artifact, seals)
+        entry = _entry(event, row, artifact, seals[event.seq])
         if artifact is not None and artifact.round > shown:
             shown = entry.new_round = artifact.round
         entries.append(entry)
@@ -78,16 +82,20 @@ def timeline_of(row: Case) -> list[TimelineEntry]:
 
 
 def events_of_case(row: Case) -> list[Event]:
-    """The newest SHOWN events of a case, oldest first."""
+    """What moved a case, and all of its newest SHOWN events, oldest first."""
     events = Event.objects.filter(
         subject=f"case:{row.id}",
         organisation_id=row.organisation_id,
         action__in=[action.value for action in TITLES],
     )
-    return list(reversed(events.defer("digest").order_by("-seq")[:SHOWN]))
+    events = events.defer("digest").order_by("-seq")
+    found = list(events[:SHOWN])
+    if len(found) == SHOWN:
+        found += events.filter(MOVES, seq__lt=found[-1].seq)
+    return found[::-1]
 
 
-def _entry(event: Event, row: Case, artifact: Artifact | None, seals: list[Seal]) -> TimelineEntry:
+def _entry(event: Event, row: Case, artifact: Artifact | None, seal: int | None) -> TimelineEntry:
     said = event.details
     entry = TimelineEntry(
         at=event.at,
@@ -99,9 +107,7 @@ def _entry(event: Event, row: Case, artifact: Artifact | None, seals: list[Seal]
         outcome=str(said.get("outcome") or said.get("decision") or said.get("fault") or ""),
         then=_then(said),
         facts=[(str(label), _shown(said[name])) for name, label in FACTS.items() if said.get(name)],
-        seal=next(
-            (s.number for s in seals if s.era == event.era and s.lo <= event.xid < s.hi), None
-        ),
+        seal=seal,
     )
     if artifact is not None:
         by_person = event.action == Action.CASE_INTERVENED
@@ -147,12 +153,3 @@ FACTS = {
     "inputs": _("Inputs"),
 }
 """What an entry shows of its event's details, with the words for it."""
-
-
-def _seals_over(events: Sequence[Event]) -> list[Seal]:
-    """The seals that cover the events; those that none covers yet wait for the sealer."""
-    if not events:
-        return []
-    first = min(event.xid for event in events)
-    rows = Seal.objects.filter(hi__gt=first).defer("marks", "root", "previous", "signature")
-    return list(rows.order_by("number")[:SHOWN])

@@ -28,8 +28,9 @@ from ledger.admin.filters import (
     names_of_organisations,
 )
 from ledger.admin.verifying import VERIFY, verify_page
-from ledger.models import Event, Seal
+from ledger.models import Event
 from ledger.searching import find_events
+from ledger.verification import seals_over
 
 LONG_ID = re.compile(r"(?:\w+:)?([A-Z]+-)\d{20}(-\w+)$")
 
@@ -166,11 +167,9 @@ class EventAdmin(ReadOnlyAdmin):
     @column(_("sealed by"))
     def sealed_by(self, event: Event) -> str:
         """The seal that covers the event."""
-        seal = Seal.objects.filter(era=event.era, lo__lte=event.xid, hi__gt=event.xid).first()
+        number = seals_over([event.seq])[event.seq]
         return (
-            gettext("seal %(number)s") % {"number": seal.number}
-            if seal
-            else gettext("not sealed yet")
+            gettext("seal %(number)s") % {"number": number} if number else gettext("not sealed yet")
         )
 
     def find(self, request: HttpRequest, rows: QuerySet[Event], term: str) -> QuerySet[Event]:

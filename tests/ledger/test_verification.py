@@ -20,7 +20,7 @@ from ledger.models import Seal as SealRow
 from ledger.rules import SealFault
 from ledger.seal_format import index_keys, mark, place_hash, read_seal, write_public
 from ledger.sealer import LEAVES, seal_events
-from ledger.verification import COLUMNS, Verification, read_leaf
+from ledger.verification import COLUMNS, SEALED_BY, Verification, read_leaf, seals_over
 from tests.ledger.world import (
     NOW,
     own_connection,
@@ -30,6 +30,7 @@ from tests.ledger.world import (
     tamper,
     verify,
 )
+from tests.plans import rows_touched
 
 
 def found() -> tuple[str, int | None, int | None]:
@@ -360,6 +361,24 @@ class TestVerifyOfSeals:
 
     def test_trusts_no_key_by_default(self, sealed):
         assert verify({}).finding.fault == SealFault.SEAL_KEY
+
+
+class TestSealsOver:
+    def test_name_the_seal_of_each_event(self, sealed):
+        waiting = record(subject="waits")
+        found = seals_over([sealed[0], sealed[5], sealed[11], waiting])
+        assert found == {sealed[0]: 1, sealed[5]: 2, sealed[11]: 3, waiting: None}
+
+    def test_are_found_among_many_without_reading_them(self, sealed):
+        waiting = record(subject="waits")
+        tamper(
+            "INSERT INTO ledger_seal (number, at, era, lo, hi, count, root, marks, previous, "
+            "key_id, digest, signature) SELECT n + 3, at, era, n - 20000, n - 19999, 1, root, "
+            "marks, previous, key_id, digest, signature "
+            "FROM ledger_seal, generate_series(1, 10000) AS n WHERE number = 1",
+            "ANALYZE ledger_seal",
+        )
+        assert rows_touched(SEALED_BY, {"seqs": [*sealed, waiting]}) <= 3 * (len(sealed) + 1)
 
 
 class TestVerifyOfGuards:
