@@ -103,6 +103,7 @@ class Contract(models.Model):
             models.Index(fields=["assignee", "state", "-id"], name="contract_assigned_state"),
             models.Index(fields=["issuer", "-id"], name="contract_issued"),
             models.Index(fields=["issuer", "state", "-id"], name="contract_issued_state"),
+            models.Index(fields=["organisation", "assigned_branch"], name="contract_branch"),
             models.Index(
                 fields=["expires_at"],
                 condition=Q(

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
-from django.db.models import Q, QuerySet
+from django.db.models import OuterRef, Q, QuerySet, Subquery
 
 from contracts import rules
 from contracts.judging import SubmissionFacts, submission_of
@@ -203,6 +205,33 @@ def open_contracts_of(agent_id: int) -> QuerySet[Contract]:
     return Contract.objects.filter(
         Q(issuer_id=agent_id) | Q(assignee_id=agent_id), state__in=OPEN_STATES
     )
+
+
+@dataclass(frozen=True, slots=True)
+class SubmissionInReview:
+    """A contract in review, the commit that was submitted, and whether a judge has judged it."""
+
+    contract: Contract
+    commit: str
+    is_judged: bool
+
+
+def submissions_in_review(organisation_id: int, judge_id: int) -> Iterator[SubmissionInReview]:
+    """The submissions in review of contracts with a branch, newest first, as one judge has them.
+
+    One statement reads all of them, for each file of a judged commit that is read asks for them.
+    """
+    latest = Report.objects.filter(contract_id=OuterRef("id"), submission__isnull=False)
+    latest = latest.order_by("-submission")
+    verdicts = Verdict.objects.filter(contract_id=OuterRef("id"), judge_id=judge_id)
+    rows: Any = Contract.objects.filter(organisation_id=organisation_id, state=ContractState.REVIEW)
+    rows = rows.exclude(assigned_branch="").annotate(
+        submitted=Subquery(latest.values("id")[:1]),
+        commit=Subquery(latest.values("commit")[:1]),
+        judged=Subquery(verdicts.order_by("-report_id").values("report_id")[:1]),
+    )
+    for row in rows.defer("body").order_by("-id"):
+        yield SubmissionInReview(row, row.commit or "", row.submitted == row.judged)
 
 
 @dataclass(frozen=True, slots=True)

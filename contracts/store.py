@@ -104,11 +104,12 @@ def lock_contract(contract_id: str, caller: Caller) -> tuple[Contract, ContractF
     return row, contract
 
 
-def makers_among(agent_ids: Iterable[int], branch: str) -> frozenset[int]:
+def makers_among(agent_ids: Iterable[int], branch: str, organisation_id: int) -> frozenset[int]:
     """Those of the agents that worked on a branch, each under a contract of its own."""
     if not branch:
         return frozenset()
-    held = Contract.objects.filter(assignee_id__in=list(agent_ids), assigned_branch=branch)
+    rows = Contract.objects.filter(organisation_id=organisation_id, assigned_branch=branch)
+    held = rows.filter(assignee_id__in=list(agent_ids))
     return frozenset(held.exclude(accepted_at=None).values_list("assignee_id", flat=True))
 
 

@@ -49,9 +49,10 @@ def write_verdict(
     with transaction.atomic():
         row = store.find_contract(contract_id, caller.organisation_id, lock=True)
         writers = store.writers_of_terms(row.id)
+        makers = store.makers_among([caller.agent.id], row.assigned_branch, row.organisation_id)
         contract = replace(
             store.contract_facts(row, caller.policy, store.latest_submission(row)),
-            makers=store.makers_among([caller.agent.id], row.assigned_branch) | writers,
+            makers=makers | writers,
         )
         judging = rules.can_judge(contract, caller.agent, caller.policy)
         rule = caller.require(rules.at_version(contract, expected_version, judging)).rule

@@ -12,6 +12,8 @@ import pytest
 from django.db import connection, transaction
 from django.utils import timezone
 
+from contracts.store import makers_among
+from core.decision import Code, Denied
 from core.paging import LOOKED_THROUGH
 from core.params import Page
 from documents.memory.search import RANKED
@@ -21,6 +23,7 @@ from tests.loaded import loaded
 from tests.plans import renew_statistics, rows_touched
 from toolbox import door
 from toolbox.registry import REGISTRY
+from workspace.git.reviews import ReviewDraft, find_contract_of_branch
 
 __all__ = ["loaded"]
 
@@ -226,8 +229,36 @@ class TestListOfALongTable:
         assert newest in [found["memory_id"] for found in page["memories"]]
 
 
+class TestContractsOfABranch:
+    """They are found among those of all branches: by a review, a verdict and a new contract."""
+
+    def test_are_looked_up_by_its_name(self, nexus):
+        reviewer, draft = (
+            nexus.caller("it_manager"),
+            ReviewDraft(branch="feature/a", comment="Fine"),
+        )
+
+        def look_up():
+            with pytest.raises(Denied) as refused:
+                find_contract_of_branch(reviewer, draft)
+            assert refused.value.deny.code is Code.NOT_FOUND
+            agents = nexus.policy.by_id
+            return makers_among(agents, draft.branch, nexus.organisation.id)
+
+        touched, makers = most_of(look_up)
+        assert touched <= 1
+        assert makers == frozenset()
+
+
 def most_touched(caller, tool, params):
     """The most rows that a statement of the call touches, and what the tool returned."""
+    touched, answer = most_of(lambda: door.call(caller, tool, params, now=timezone.now()))
+    assert answer.status == 200, answer.body
+    return touched, answer.body["result"]
+
+
+def most_of(work):
+    """The most rows that a statement of this work touches, and what it returned."""
     found = []
 
     def keep(execute, sql, values, many, context):
@@ -235,7 +266,6 @@ def most_touched(caller, tool, params):
         return execute(sql, values, many, context)
 
     with connection.execute_wrapper(keep):
-        answer = door.call(caller, tool, params, now=timezone.now())
-    assert answer.status == 200, answer.body
+        answer = work()
     reads = [(sql, values) for sql, values in found if "SELECT" in sql]
-    return max(rows_touched(sql, values) for sql, values in reads), answer.body["result"]
+    return max(rows_touched(sql, values) for sql, values in reads), answer

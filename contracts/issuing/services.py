@@ -84,7 +84,7 @@ def _decide_and_issue(
         raise as_rejection(refusal, caller, draft.to, _mail_type(draft), now) from refusal
     draft = replace(draft, changes=resolve_changes(draft.changes, policy))
     judges = (agent.id for agent in policy.agents.values() if is_judge(agent, policy))
-    makers = makers_among(judges, draft.assigned_branch)
+    makers = makers_among(judges, draft.assigned_branch, policy.organisation_id)
     taken = names_in_the_way(policy.organisation_id, draft.assigned_branch)
     channels = check_draft(draft, caller.agent, assignee, policy, now, makers=makers, taken=taken)
     rule = caller.require(allowed).rule  # noted last: it explains the call

@@ -9,10 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from contracts import judging
-from contracts.evidence import submitted_commit
-from contracts.models import Contract
-from contracts.store import contract_facts, latest_submission
-from contracts.vocabulary import ContractState
+from contracts.queries import submissions_in_review
+from contracts.store import contract_facts
 from orgchart.models import Organisation
 from orgchart.policy.protected import JUDGED
 from toolbox.caller import Caller
@@ -68,17 +66,14 @@ def _commit_to_judge(caller: Caller) -> str:
     """The latest commit in review that the caller has not judged; if it judged all, the latest."""
     if not judging.is_judge(caller.agent, caller.policy):
         return ""
-    rows = Contract.objects.filter(
-        organisation_id=caller.organisation_id, state=ContractState.REVIEW
-    ).exclude(assigned_branch="")
     judged = ""
-    for row in rows.defer("body").order_by("-id"):
-        if not judging.is_judge_of(contract_facts(row, caller.policy), caller.agent, caller.policy):
+    for each in submissions_in_review(caller.organisation_id, caller.agent.id):
+        contract = contract_facts(each.contract, caller.policy)
+        if not judging.is_judge_of(contract, caller.agent, caller.policy):
             continue
-        commit, submission = submitted_commit(row), latest_submission(row)
-        if commit and submission and caller.agent.id not in submission.judges:
-            return commit
-        judged = judged or commit
+        if each.commit and not each.is_judged:
+            return each.commit
+        judged = judged or each.commit
     return judged
 
 

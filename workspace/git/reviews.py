@@ -124,7 +124,7 @@ def find_contract_of_branch(caller: Caller, draft: ReviewDraft) -> str:
     ).exclude(accepted_at=None)
     if draft.contract_id is not None:
         rows = rows.filter(id=draft.contract_id)
-    facts = [contract_facts(row, caller.policy) for row in rows.order_by("-id")]
+    facts = [contract_facts(row, caller.policy) for row in rows.defer("body").order_by("-id")]
     seen = [each for each in facts if isinstance(can_see(each, caller.agent, caller.policy), Allow)]
     if not seen or not draft.branch:
         raise Denied(rules.no_such_branch())
@@ -138,7 +138,7 @@ def find_contract_of_branch(caller: Caller, draft: ReviewDraft) -> str:
             rule="a review is of one contract's branch (spec: hands 20)",
             contract_id="name one",
         )
-    makers = makers_among([caller.agent.id], draft.branch)
+    makers = makers_among([caller.agent.id], draft.branch, caller.organisation_id)
     chosen = replace(open_ones[0], makers=makers)
     caller.require(rules.can_review(chosen, caller.agent, caller.policy))
     return chosen.id
