@@ -19,6 +19,10 @@ def can_give_scope(
     Plain relative paths; never what the role of either is denied, another agent's home, or what
     managers and the top keep or read: a contract gives folders of work, not rights of others.
     """
+    allowed = Allow("workspace_scope")
+    if not paths:
+        return allowed
+    reserved = _Reserved(assignee, policy)
     for path in paths:
         normal = normal_path(path)
         if isinstance(normal, Deny):
@@ -26,7 +30,7 @@ def can_give_scope(
         caught = (
             _denied(normal, assignee, policy)
             or (isinstance(issuer, Agent) and _denied(normal, issuer, policy))
-            or _reserved(normal, assignee, policy)
+            or reserved.scope_at(normal)
         )
         if caught:
             return deny(
@@ -36,7 +40,7 @@ def can_give_scope(
                 "name the folders of the work itself, such as src/server/",
                 rule="a contract opens folders of work (spec: contracts 31)",
             )
-    return Allow("workspace_scope")
+    return allowed
 
 
 def _denied(path: str, agent: Agent, policy: Policy) -> str:
@@ -47,12 +51,25 @@ def _denied(path: str, agent: Agent, policy: Policy) -> str:
     )
 
 
-def _reserved(path: str, assignee: Agent, policy: Policy) -> str:
-    own = expand(policy.role_of(assignee).files.write, assignee)
-    for scope in _scopes_of_others(assignee, policy):
-        if _overlap(path, scope) and not any(_covers(mine, path) for mine in own):
-            return scope
-    return ""
+class _Reserved:
+    """What managers and the top keep or read, and the homes of others: looked up by folder."""
+
+    def __init__(self, assignee: Agent, policy: Policy) -> None:
+        self._own = expand(policy.role_of(assignee).files.write, assignee)
+        self._scopes: dict[tuple[str, ...], str] = {}
+        self._around: dict[tuple[str, ...], str] = {}
+        for scope in _scopes_of_others(assignee, policy):
+            parts = _parts(scope)
+            self._scopes.setdefault(parts, scope)
+            for folder in _folders(parts):
+                self._around.setdefault(folder, scope)
+
+    def scope_at(self, path: str) -> str:
+        """The scope of others that a folder is, is inside, or contains; '' also in one's own."""
+        parts = _parts(path)
+        found = (self._scopes.get(folder) for folder in _folders(parts))
+        scope = next(filter(None, found), "") or self._around.get(parts, "")
+        return "" if any(_covers(mine, path) for mine in self._own) else scope
 
 
 def _scopes_of_others(assignee: Agent, policy: Policy) -> Iterator[str]:
@@ -66,14 +83,15 @@ def _scopes_of_others(assignee: Agent, policy: Policy) -> Iterator[str]:
             yield from expand([s for s in files.read + files.write if "{" in s], agent)
 
 
-def _parts(path: str) -> list[str]:
-    return path.casefold().rstrip("/").split("/")
+def _parts(path: str) -> tuple[str, ...]:
+    return tuple(path.casefold().rstrip("/").split("/"))
+
+
+def _folders(parts: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
+    """Every folder around a path, and the path itself."""
+    return (parts[:end] for end in range(1, len(parts) + 1))
 
 
 def _covers(outer: str, inner: str) -> bool:
     folder = _parts(outer)
     return _parts(inner)[: len(folder)] == folder
-
-
-def _overlap(one: str, other: str) -> bool:
-    return _covers(one, other) or _covers(other, one)

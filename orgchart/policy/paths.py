@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from fnmatch import fnmatchcase
+from functools import lru_cache
 
 from core.decision import Allow, Code, Decision, Deny, deny
 from orgchart.policy.compiled import Agent, FileScopes
@@ -17,6 +18,8 @@ MAX_PATH = 1024
 MAX_PART = 255
 MAX_PARTS = 64
 """Folders in each other: what walks through files opens each of them, or calls itself for each."""
+NAMED = 30
+"""Scope entries that a refusal names: who judges reads those of all that is in review."""
 COMPANY = ("agents/", "backlog/", "company/", "docs/prd/", "equipment/", "logs/", "reports/")
 """What lies in the company tree; every other path is one of the repository."""
 DOCUMENTS = "docs/"
@@ -60,6 +63,7 @@ def _problem_of_parts(parts: Sequence[str]) -> str:
     return ""
 
 
+@lru_cache(maxsize=4096)
 def problem_of_scope(scope: str) -> str:
     """Why an entry of a role's read or write scope is none, or ''."""
     filled = scope.replace(AGENT, "agent").replace(WORKER, "worker")
@@ -71,6 +75,7 @@ def problem_of_scope(scope: str) -> str:
     return _problem_of(filled)
 
 
+@lru_cache(maxsize=4096)
 def problem_of_deny(pattern: str) -> str:
     """Why an entry of a role's deny list is none, or ''."""
     filled = pattern.replace(AGENT, "agent")
@@ -91,6 +96,23 @@ def is_within(path: str, scope: str) -> bool:
     if scope.endswith("/"):
         return target[: len(wanted)] == wanted
     return target == wanted
+
+
+def without_inner(scopes: Iterable[str]) -> list[str]:
+    """The scope entries that lie in no other one, sorted: a folder before what is in it."""
+    found: list[str] = []
+    names, folders = set[str](), set[str]()
+    for scope in sorted(set(scopes)):
+        parts = scope.rstrip("/").split("/")
+        above = {"/".join(parts[:end]) for end in range(1, len(parts))}
+        name = "/".join(parts)
+        if name in names or not above.isdisjoint(folders):
+            continue
+        found.append(scope)
+        names.add(name)
+        if scope.endswith("/"):
+            folders.add(name)
+    return found
 
 
 def denying_pattern(path: str, patterns: Sequence[str]) -> str:
@@ -206,11 +228,13 @@ def _can_touch(
     for scope in allowed:
         if is_within(normal, scope):
             return Allow(f"{access} scope {scope}")
-    named = sorted(set(allowed))  # two contracts may open one folder
+    scope_entries = sorted(set(allowed))  # two contracts may open one folder
+    named, left_out = scope_entries[:NAMED], len(scope_entries) - NAMED
+    shown = ", ".join(named) + (f" and {left_out} more" if left_out > 0 else "")
     return deny(
         Code.SCOPE_DENIED,
         f"{normal} is outside the {access} scope of {agent.handle}",
-        f"keep to: {', '.join(named)}" if named else "work without files",
+        f"keep to: {shown}" if named else "work without files",
         rule=f"{access} scope of {agent.role}",
         scope=named,
     )

@@ -15,6 +15,7 @@ from orgchart.policy.vocabulary import ToolMode
 from tests.decisions import code_of
 from tests.oracle.org import AGENTS, BACKEND, CEO, DEVOPS, FRONTEND, IT, PM, QA, RESEARCH
 from tests.oracle.reading import compiled_nexus
+from tests.steps import steps_of
 
 POLICY = compiled_nexus()
 NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
@@ -73,6 +74,17 @@ class TestCanGiveScope:
 
     def test_takes_none_at_all(self):
         assert self.scope() == "OK"
+
+    def test_goes_through_the_company_once_however_many_folders_are_given(self):
+        more = {f"a{n}": replace(agent(FRONTEND), handle=f"a{n}") for n in range(200)}
+        large = replace(POLICY, agents={**POLICY.agents, **more})
+
+        def steps(count, policy):
+            paths = [f"src/{n}/" for n in range(count)]
+            return steps_of(lambda: scopes.can_give_scope(paths, agent(IT), agent(BACKEND), policy))
+
+        ten, twenty = (steps(count, large) - steps(count, POLICY) for count in (10, 20))
+        assert twenty < 1.1 * ten
 
     def test_looks_at_whole_parts(self):
         assert self.scope("equipment-list/", "companyx/", "docs-src/") == "OK"

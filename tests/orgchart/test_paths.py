@@ -20,11 +20,13 @@ from orgchart.policy.paths import (
     normal_path,
     problem_of_deny,
     problem_of_scope,
+    without_inner,
 )
 from orgchart.policy.vocabulary import Access, ContractScope
 from tests.oracle import files
 from tests.orgchart import variants
 from tests.orgchart.world import PACKS
+from tests.steps import steps_of
 
 NEXUS = policy_of(sound_pack(PACKS / "nexus"))
 HAND = Agent(1, "hand", "hand", "Hand")
@@ -321,6 +323,38 @@ class TestARefusal:
             "b", Access.WRITE, agent=HAND, files=files, contract_scope=("a/", "src/", "src/")
         )
         assert found.next_action == "keep to: a/, src/"
+
+    def test_names_no_more_than_can_be_read(self):
+        opened = tuple(f"src/{number:03}/" for number in range(100))
+        files = FileScopes(contract=ContractScope.READ)
+        found = can_touch("b", Access.READ, agent=HAND, files=files, contract_scope=opened)
+        assert found.details == {"scope": [*opened[:30]]}
+        assert found.next_action.endswith("src/028/, src/029/ and 70 more")
+
+
+class TestScopesWithoutInnerOnes:
+    @given(
+        st.lists(
+            st.tuples(
+                st.lists(st.sampled_from(["a", "b", "a-b"]), min_size=1, max_size=3),
+                st.sampled_from(["", "/"]),
+            )
+        )
+    )
+    def test_are_those_that_lie_in_no_other(self, given_scopes):
+        scopes = ["/".join(parts) + end for parts, end in given_scopes]
+        kept: list[str] = []
+        for scope in sorted(set(scopes)):
+            if not any(is_within(scope, wider) for wider in kept):
+                kept.append(scope)
+        assert without_inner(scopes) == kept
+
+    def test_take_steps_for_each_not_for_each_pair(self):
+        taken = [
+            steps_of(lambda count=count: without_inner(f"src/{n}/" for n in range(count)))
+            for count in (200, 400)
+        ]
+        assert taken[1] < 2.2 * taken[0]
 
 
 class TestTheWorkspacesOfWorkers:

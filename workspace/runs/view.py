@@ -9,7 +9,7 @@ from pathlib import Path
 from core.decision import Code, refuse
 from documents.tree import Missing, SafeTree, Unsafe
 from orgchart.policy.compiled import FileScopes
-from orgchart.policy.paths import denying_pattern, expand, is_of_company, is_within
+from orgchart.policy.paths import denying_pattern, expand, is_of_company, without_inner
 from orgchart.policy.vocabulary import ContractScope
 from toolbox.caller import Caller
 from toolbox.scopes import active_scopes
@@ -27,11 +27,7 @@ def readable(caller: Caller) -> list[str]:
     scopes = [*expand(files.write, caller.agent), *expand(files.read, caller.agent)]
     if files.contract is not ContractScope.NONE:
         scopes += active_scopes(caller)
-    found: list[str] = []
-    for scope in sorted({scope for scope in scopes if not is_of_company(scope)}):
-        if not any(is_within(scope, wider) for wider in found):
-            found.append(scope)
-    return found
+    return without_inner(scope for scope in scopes if not is_of_company(scope))
 
 
 def mounts_of(caller: Caller, code: Files | None = None) -> tuple[Mount, ...]:
