@@ -255,7 +255,7 @@ def _newly_broken(before: Policy | None, after: Policy) -> list[BrokenInvariant]
     found = invariants.violations(after)
     if not found or before is None:
         return found
-    known = invariants.violations(before)
+    known = frozenset(invariants.violations(before))
     return [each for each in found if each not in known]
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from enum import IntEnum
 from functools import lru_cache
 
@@ -34,12 +34,13 @@ def newly(before: Policy | None, after: Policy) -> Iterator[str]:
         role: holders - before.holders.get(role, NONE) if before else holders
         for role, holders in after.holders.items()
     }
+    open_to = _open_to(after)
     shown = set()
     for agent in after.agents.values():
         if not agent.active:
             continue
         gained: defaultdict[str, set[str]] = defaultdict(set)
-        for recipient in _suspects(before, after, agent, fresh):
+        for recipient in _suspects(before, after, agent, open_to[agent.role], fresh):
             had = _covered(_ways(before, agent.handle, recipient)) if before else NONE
             for way in _ways(after, agent.handle, recipient) - had:
                 gained[way].add(recipient)
@@ -81,18 +82,29 @@ def _carried_later(policy: Policy, sender: str, recipient: str) -> dict[str, Far
     )
 
 
+def _open_to(policy: Policy) -> defaultdict[str, list[str]]:
+    """By role the roles all of whose holders it may reach: few have any, of however many roles."""
+    found: defaultdict[str, list[str]] = defaultdict(list)
+    for (sender, recipient), rule in policy.contacts.items():
+        if rule.relation is not Relation.OWN and recipient in policy.holders:
+            found[sender].append(recipient)
+    return found
+
+
 def _suspects(
-    before: Policy | None, after: Policy, agent: Agent, fresh: Mapping[str, frozenset[str]]
+    before: Policy | None,
+    after: Policy,
+    agent: Agent,
+    open_to: Iterable[str],
+    fresh: Mapping[str, frozenset[str]],
 ) -> set[str]:
     """The recipients that an agent may have gained something with; never all for one new agent."""
     was = before.agents.get(agent.handle) if before else None
     found = {BOARD, agent.superior} | (after.near(agent) & after.agents.keys())
-    for role, holders in after.holders.items():
-        rule = after.contacts.get((agent.role, role))
-        if rule is None or rule.relation is Relation.OWN:
-            continue
+    for role in open_to:
         is_old = before and was and was.active and _carried(before, was, role)
-        found |= fresh[role] if is_old == _carried(after, agent, role) else holders
+        is_same = is_old == _carried(after, agent, role)
+        found |= fresh[role] if is_same else after.holders[role]
     return found
 
 

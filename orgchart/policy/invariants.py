@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable, Iterator
 
 from orgchart import catalogue
@@ -218,15 +219,17 @@ def _chain(policy: Policy) -> Iterator[BrokenInvariant]:
 
 
 def _leaders(policy: Policy) -> Iterator[BrokenInvariant]:
-    for group in policy.groups.values():
-        members = [a for a in policy.agents.values() if a.group == group.slug and a.active]
-        leaders = [a for a in members if a.is_leader]
-        if members and len(leaders) != 1:
+    leaders: Counter[str] = Counter()
+    for agent in policy.agents.values():
+        if agent.group and agent.active:
+            leaders[agent.group] += agent.is_leader
+    for group, count in leaders.items():
+        if count != 1:
             yield BrokenInvariant(
                 "exactly one leader",
                 Subject.GROUP,
-                group.slug,
-                f"group {group.slug} has {len(leaders)} leaders",
+                group,
+                f"group {group} has {count} leaders",
                 "set `is_leader: true` on exactly one member",
             )
     for agent in policy.agents.values():

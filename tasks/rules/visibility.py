@@ -66,13 +66,13 @@ def can_require_role(policy: Policy, writer: Party, role: str) -> Decision:
         return Allow("own role, or none")
     if Visibility(policy.settings["task_visibility"]) is Visibility.ALL:
         return Allow("task_visibility: all")
-    roles = roles_to_require(policy, writer)
-    if role in roles:
+    if role in policy.roles and _is_reachable(policy, writer, role):
         return Allow(f"contact {writer.role} -> {role}")
+    others = ", ".join(roles_to_require(policy, writer))
     return deny(
         Code.CONTACT_DENIED,
         f"{writer.handle} may not contact an agent of the role {role}, so it has no work for one",
-        f"require one of: {', '.join(roles)}; or leave requiredRole out",
+        f"require one of: {others}; or leave requiredRole out",
         rule="a task is for roles that its writer may contact (spec: tasks 35)",
     )
 
@@ -104,7 +104,7 @@ def roles_to_require(policy: Policy, writer: Party) -> list[str]:
 
 def _is_reachable(policy: Policy, writer: Agent, role: str) -> bool:
     """Whether the writer may contact a holder, or could contact one where there is none yet."""
-    holders = [one for one in policy.agents.values() if one.active and one.role == role]
+    holders = policy.holders.get(role)
     if holders:
-        return any(may_contact(policy, writer, holder) for holder in holders)
+        return any(may_contact(policy, writer, policy.agents[handle]) for handle in holders)
     return is_open(policy, policy.contacts.get((writer.role, role)))

@@ -13,6 +13,7 @@ from orgchart.policy.building import build_policy
 from orgchart.policy.compiled import Agent, ContactRule, MailTypeRule, Policy, Role
 from orgchart.policy.parties import BOARD_PARTY
 from orgchart.policy.vocabulary import BOARD, Kind, Relation
+from tests.orgchart.many_kinds import of_many_kinds
 
 TYPES = ("info", "report", "bug")
 
@@ -176,4 +177,27 @@ def test_asks_as_often_as_there_are_agents_not_pairs(monkeypatch):
         asked.clear()
         list(contact_difference.newly(company_of(workers), company_of(workers + 1)))
         found.append(len(asked))
+    assert found[1] < 2.2 * found[0]
+
+
+class CountedRules(dict):
+    """Contact rules that count how often one is looked up."""
+
+    asked = 0
+
+    def get(self, pair, default=None):
+        self.asked += 1
+        return super().get(pair, default)
+
+
+def counted(policy: Policy) -> Policy:
+    return replace(policy, contacts=CountedRules(policy.contacts))
+
+
+def test_looks_up_as_many_rules_as_there_are_not_one_for_each_agent_and_role():
+    found = []
+    for workers in (100, 200):
+        before, after = (counted(of_many_kinds(number)) for number in (workers, workers + 1))
+        list(contact_difference.newly(before, after))
+        found.append(before.contacts.asked + after.contacts.asked)
     assert found[1] < 2.2 * found[0]

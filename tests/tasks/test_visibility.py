@@ -16,6 +16,8 @@ from tasks.rules.visibility import can_require_role, readership_of
 from tests.company import load_company
 from tests.oracle import tasks as oracle
 from tests.oracle.org import AGENTS
+from tests.orgchart.many_kinds import of_many_kinds
+from tests.steps import steps_of
 from tests.tasks.policies import task
 from tests.tasks.world import Http
 
@@ -61,6 +63,14 @@ class TestRule:
             for role in AGENTS
         }
         assert found == oracle.MAY_REQUIRE
+
+    def test_of_one_role_asks_for_no_other(self):
+        taken = []
+        for workers in (100, 200):
+            policy = of_many_kinds(workers)
+            ceo = policy.agents["ceo"]
+            taken.append(steps_of(lambda p=policy, who=ceo: can_require_role(p, who, "w7")))
+        assert taken[0] == taken[1]
 
     def test_names_no_other_role_in_a_refusal(self, http):
         """A role's name is text of who hired into it: in `Valid: …` every agent would read it."""
