@@ -6,8 +6,11 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from core.decision import Allow, Decision, Deny, require
-from core.events import DenialFields, EventFields, EventOutcome
+from core.events import DenialFields, EventFields, EventOutcome, text
 from core.key_form import without_keys
+
+MOST_STEP = 1000
+"""Characters of a next step that an event keeps: the answer may name everybody of a company."""
 
 
 class Actor(Protocol):
@@ -111,5 +114,5 @@ def denial(deny: Deny, **details: Any) -> DenialFields:
         "decision": EventOutcome.DENY,
         "code": deny.code.value,
         "reason": without_keys(deny.message),
-        "details": {"rule": deny.rule, "next_action": deny.next_action, **details},
+        "details": {"rule": deny.rule, "next_action": text(deny.next_action, MOST_STEP), **details},
     }
