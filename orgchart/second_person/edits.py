@@ -13,7 +13,7 @@ from django.db import models, transaction
 
 from core.actors import Actor
 from core.database import needs_transaction
-from core.decision import Code, refuse
+from core.decision import Code, Denied, refuse
 from core.language import gettext_noop
 from core.permissions import Deed, require_deed
 from orgchart.editing import TABLES, delete_row, save_row, subject_of
@@ -202,17 +202,29 @@ def _row_of(edit: Edit, organisation_id: int) -> models.Model:
         found = model._default_manager.filter(pk=edit.key)  # noqa: SLF001  Django's public name
         row = found.filter(**{own: organisation_id}).first()
     if row is None:
-        raise refuse(
-            Code.NOT_FOUND,
-            f"{edit.subject} no longer exists",
-            "propose the change again",
-            rule="the row exists",
-        )
+        raise _gone(f"{edit.subject} no longer exists")
     _require_as_found(row, edit)
     _require_prompts(edit, organisation_id)
     for name, value in edit.values.items():
         setattr(row, name, value)
+    _require_named_rows(row, edit)
     return row
+
+
+def _gone(problem: str) -> Denied:
+    return refuse(Code.NOT_FOUND, problem, "propose the change again", rule="the row exists")
+
+
+def _require_named_rows(row: models.Model, edit: Edit) -> None:
+    """Check that the rows that the edit's columns name exist: a role or a group may have been
+    deleted since it was proposed. Raises Denied NOT_FOUND.
+    """
+    for column in row._meta.concrete_fields:  # noqa: SLF001  Django's public name
+        key = edit.values.get(column.attname)
+        if key is None or not isinstance(column, models.ForeignKey):
+            continue
+        if not column.related_model._default_manager.filter(pk=key).exists():  # noqa: SLF001  as above
+            raise _gone(f"{edit.subject} names a role, group or agent that no longer exists")
 
 
 def _require_as_found(row: models.Model, edit: Edit) -> None:

@@ -217,6 +217,35 @@ class TestConfirmation:
         assert state(row) == PendingState.STALE
         assert newest_event().code == "NOT_FOUND"
 
+    @pytest.mark.parametrize("named", ["role", "group"])
+    def test_of_a_row_that_names_one_that_is_gone_makes_it_stale(self, hr, board, company, named):
+        from core.people import person_named
+        from orgchart.second_person.edits import saving
+        from orgchart.second_person.services import propose_change
+        from tests.orgchart.world import NOW as AT
+
+        kim = Agent(
+            organisation=company.organisation,
+            handle="kim",
+            title="Kim",
+            role=Role.objects.get(name="hr_worker"),
+            reports_to=company.agent("hr_manager"),
+            group=Group.objects.create(organisation=company.organisation, slug="new", name="New"),
+            name="leader",
+            is_leader=True,
+        )
+        row = propose_change(
+            edit=saving(kim),
+            caller=person_named("hr", company.organisation.id),
+            now=AT,
+            reason=REASON,
+            expected_version=None,
+        )
+        getattr(kim, named).delete()
+        assert decide(board, row, "confirm").status_code == 200
+        assert state(row) == PendingState.STALE
+        assert newest_event().code == "NOT_FOUND"
+
     def test_keeps_what_others_changed_meanwhile(self, hr, board, company, rule):
         row = widen(hr, rule)
         ContactRule.objects.filter(pk=rule.pk).update(needs_contract=False)
