@@ -51,6 +51,7 @@ def deploy(*, caller: Caller, environment: str, artifact: str, now: datetime) ->
     approval is used. What happens after the start is the result's `state`. Spec: hands 9, hands 24,
     contracts 18.
     """
+    began = caller.clock.now()
     require_deployable(caller=caller, environment=environment, artifact=artifact, now=now)
     built = _built(caller, artifact)
     what = [artifact, environment]
@@ -62,7 +63,8 @@ def deploy(*, caller: Caller, environment: str, artifact: str, now: datetime) ->
         image = _resolved(engine.image(artifact), artifact)
         caller.require(rules.can_run_as(image))
         caller.require(rules.can_hold_volumes(image))
-        row = _start(caller, environment, built, now)
+        # It waited for its turn and the engine: an approval may have expired meanwhile.
+        row = _start(caller, environment, built, now + (caller.clock.now() - began))
         try:
             outcome = containers.start(engine, row, image, run)
         except Exception:

@@ -2,8 +2,10 @@
 
 import threading
 import time
+from dataclasses import replace
 from datetime import timedelta
 from functools import partial
+from types import SimpleNamespace
 
 import pytest
 from django.db import transaction
@@ -245,7 +247,7 @@ class TestProduction:
         approval = approve(nexus)
         assert deploy(devops, "production").body["result"]["state"] == "succeeded"
         assert Deployment.objects.get().approval_id == approval
-        assert Contract.objects.get().used_at == NOW
+        assert Contract.objects.get().used_at >= NOW
         assert code(deploy(devops, "production")) == "APPROVAL_REQUIRED"
         assert Deployment.objects.count() == 1
 
@@ -348,8 +350,8 @@ class TestProduction:
         old, good = approve(nexus), approve(nexus, **later)
         ImageBuild.objects.update(built_at=NOW + timedelta(seconds=1))
         assert code(deploy(devops, "production")) == "OK"
-        used = dict(Contract.objects.values_list("id", "used_at"))
-        assert used == {old: None, good: NOW}
+        (used,) = Contract.objects.exclude(used_at=None)
+        assert (used.id, Contract.objects.get(id=old).used_at) == (good, None)
 
     def test_takes_no_expired_one(self, nexus, devops, engine, api):
         approve(nexus)
@@ -370,6 +372,24 @@ class TestProduction:
 
         monkeypatch.setattr(Client, "image", slow)
         assert code(deploy(devops, "production")) == "APPROVAL_REQUIRED"
+        assert not engine.containers
+
+    def test_takes_none_that_expires_while_the_engine_is_asked(
+        self, nexus, devops, engine, api, monkeypatch
+    ):
+        approve(nexus)
+        clock, image = SimpleNamespace(at=NOW), Client.image
+        clock.now = lambda: clock.at
+
+        def slow(self, reference):
+            clock.at += timedelta(hours=1)
+            return image(self, reference)
+
+        monkeypatch.setattr(Client, "image", slow)
+        late = deploy(replace(devops, clock=clock), "production")
+        assert code(late) == "APPROVAL_REQUIRED"
+        assert "has expired" in late.body["message"]
+        assert Contract.objects.get().used_at is None
         assert not engine.containers
 
     def test_takes_none_from_who_deploys(self, nexus, devops):
