@@ -63,7 +63,8 @@ def deploy(*, caller: Caller, environment: str, artifact: str, now: datetime) ->
         image = _resolved(engine.image(artifact), artifact)
         caller.require(rules.can_run_as(image))
         caller.require(rules.can_hold_volumes(image))
-        # It waited for its turn and the engine: an approval may have expired meanwhile.
+        # It waited for its turn and the engine: its right or an approval may have ended meanwhile.
+        run.require_right()
         row = _start(caller, environment, built, now + (caller.clock.now() - began))
         try:
             outcome = containers.start(engine, row, image, run)

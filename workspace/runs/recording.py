@@ -61,6 +61,15 @@ class RecordedRun:
         """The bytes of its log."""
         return len(self._watcher.output)
 
+    def require_right(self) -> None:
+        """Look whether the right to it holds still. Raises Denied INVALID_TRANSITION where it has
+        ended, or a person stopped the run, which ends then.
+        """
+        self._watcher.look()
+        if not self(b""):
+            self.end(FAILED)
+            self.require_not_stopped()
+
     def require_not_stopped(self) -> None:
         """Raise Denied INVALID_TRANSITION where the run was stopped before its end."""
         if self.row.stopped_for:

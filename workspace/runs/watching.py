@@ -72,7 +72,7 @@ class RunWatcher:
         self._text.write(self._decoder.decode(piece).replace("\x00", "\ufffd"))
         if time.monotonic() >= self._next:
             self._next = time.monotonic() + LOOK_EVERY
-            self._look()
+            self.look()
         return not self.reason
 
     def end(self) -> None:
@@ -81,7 +81,7 @@ class RunWatcher:
         while self._sent and self._stream():
             pass
 
-    def _look(self) -> None:
+    def look(self) -> None:
         """Keep and stream what came, and ask why to stop; next time where the connection ended.
 
         A database that starts again ends no run: its end is recorded when it is there.

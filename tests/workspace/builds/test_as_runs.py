@@ -11,6 +11,7 @@ import pytest
 from django.db.models import F
 from django.utils import timezone
 
+from contracts.models import Contract
 from governance.models import Intervention
 from ledger.models import Event
 from orgchart.keys import digest_of, issue_key
@@ -20,6 +21,7 @@ from tests.patience import PATIENCE, wait_until
 from tests.workspace.builds.world import DIGEST, approve, built_in, call, code
 from tests.workspace.watching import board_member, meanwhile, printed
 from workspace.builds import containers, images
+from workspace.builds.engine import Engine
 from workspace.builds.models import Deployment, ImageBuild
 from workspace.files.places import own_tree
 from workspace.models import Run
@@ -259,7 +261,7 @@ class TestADeployment:
 
 
 @pytest.mark.parametrize("end", [pause, revoke, take_away])
-class TestARightThatEndsBeforeTheTurn:
+class TestARightThatEnds:
     """What was asked for with it is not begun any more (Spec: hands 16, wire 3)."""
 
     @pytest.fixture
@@ -299,3 +301,21 @@ class TestARightThatEndsBeforeTheTurn:
             assert code(deploy(devops)) == "INVALID_TRANSITION"
         assert not engine.paths("POST")
         assert not Deployment.objects.exists()
+
+    def test_deploys_nothing_where_it_ends_while_the_engine_is_asked(
+        self, nexus, devops, engine, end, monkeypatch
+    ):
+        built_in(nexus, engine)
+        approve(nexus)
+        image = Engine.image
+
+        def slow(self, reference):
+            end(devops, nexus)
+            return image(self, reference)
+
+        monkeypatch.setattr(Engine, "image", slow)
+        found = call(devops, "docker_deploy", environment="production", artifact=DIGEST)
+        assert code(found) == "INVALID_TRANSITION"
+        assert not engine.paths("POST")
+        assert Contract.objects.get().used_at is None
+        assert Run.objects.get().stopped_for
