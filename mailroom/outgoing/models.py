@@ -64,6 +64,6 @@ class OutgoingNotice(models.Model):
         self.due_at = self.settled_at = at
 
     @NOTICE_MACHINE.step("resend", state)
-    def resend(self, *, target: str, at: datetime) -> None:
+    def resend(self, *, at: datetime) -> None:
         """A person starts its attempts again."""
-        self.attempts, self.target, self.due_at, self.settled_at = 0, target, at, None
+        self.attempts, self.due_at, self.settled_at = 0, at, None

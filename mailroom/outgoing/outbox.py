@@ -139,7 +139,7 @@ def _claim(now: datetime) -> list[OutgoingNotice]:
 def _send(row: OutgoingNotice, now: datetime) -> bool:
     """Make one attempt and save its end; False where another sender has taken it over since."""
     begun = time.monotonic()
-    problem = _attempt(row)
+    problem = _aim(row) or _attempt(row)
     took = timedelta(seconds=time.monotonic() - begun)
     now += took
     rest = LEFT_ALONE if took > SLOW else timedelta()
@@ -158,6 +158,17 @@ def _send(row: OutgoingNotice, now: datetime) -> bool:
         return swap(_change(row))
     details = {"channel": row.channel, "attempts": row.attempts}
     return _save_step(row, NoticeState.PENDING, system, problem, now, details)
+
+
+def _aim(row: OutgoingNotice) -> str:
+    """Let the notice go where its channel leads now; why it leads nowhere, or ''.
+
+    An address that was replaced gets none of what waited for another attempt (Spec: clocks 4).
+    """
+    setting = CHANNELS[row.channel]
+    address = str(current_policy(row.organisation_id).settings[setting])
+    row.target = address or row.target
+    return "" if address else f"{setting} is not set any more"
 
 
 def _attempt(row: OutgoingNotice) -> str:
@@ -243,7 +254,7 @@ def _as_subject(text: str) -> str:
 
 
 def resend(*, notice_id: int, reason: str, caller: Person, now: datetime) -> None:
-    """Give a dead notice its attempts again, to where its organisation's channel leads now.
+    """Give a dead notice its attempts again.
 
     The receiver gets the same event id. Raises Denied NOT_YOURS for a person of another group,
     NOT_FOUND, INVALID_TRANSITION for a notice that is not dead, or not any more.
@@ -256,8 +267,7 @@ def resend(*, notice_id: int, reason: str, caller: Person, now: datetime) -> Non
         raise refuse(Code.NOT_FOUND, "there is no such notice", "look at the list again")
     if row.state != NoticeState.DEAD:
         raise _not_dead(row.state)
-    target = current_policy(row.organisation_id).settings[CHANNELS[row.channel]]
-    row.resend(target=target or row.target, at=now)
+    row.resend(at=now)
     if not _save_step(row, NoticeState.DEAD, caller, reason, now, {"channel": row.channel}):
         raise _not_dead(NoticeState.PENDING)
 

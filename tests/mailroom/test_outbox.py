@@ -308,6 +308,26 @@ class TestSending:
         assert refusal.value.deny.code == code
         assert (notice().state, notice().attempts) == (state, 3)
 
+    def test_that_waits_goes_where_the_organisation_is_reached_by_now(self, company, receiver):
+        """The receiver that was replaced gets nothing more, also of what it did not take."""
+        receiver.script = iter([500])
+        notify(company)
+        outbox.send_due(now=NOW)
+        configure(company, board_webhook=receiver.url + "new")
+        outbox.send_due(now=after(seconds=60))
+        assert notice().state == "sent"
+        assert notice().target == receiver.url + "new"
+
+    def test_goes_nowhere_once_the_organisation_has_no_address(self, company, receiver):
+        notify(company)
+        configure(company, board_webhook="")
+        outbox.send_due(now=NOW)
+        assert (notice().state, receiver.arrived) == ("pending", [])
+        assert notice().last_problem == "board_webhook is not set any more"
+        configure(company, board_webhook=receiver.url)
+        outbox.send_due(now=after(seconds=60))
+        assert notice().state == "sent"
+
     def test_again_goes_where_the_organisation_is_reached_by_now(self, company, receiver):
         configure(company, board_webhook="http://127.0.0.1:9/gone")
         notify(company)
