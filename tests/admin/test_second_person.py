@@ -5,6 +5,7 @@ import json
 import pytest
 from django.contrib.auth import get_user_model
 
+from core.people import person_named
 from core.permissions import PeopleGroup
 from ledger.models import Event
 from orgchart.models import (
@@ -19,10 +20,13 @@ from orgchart.models import (
     ToolOverride,
 )
 from orgchart.policy_cache import current_policy
+from orgchart.second_person.edits import saving
+from orgchart.second_person.services import propose_change
 from orgchart.second_person.vocabulary import PendingState
 from tests.admin.forms import confirm, preview
 from tests.admin.places import change_page, edit_page, list_page, page_of
 from tests.company import load_company
+from tests.orgchart.world import NOW
 from tests.rows import newest_event
 
 REASON = "The new team needs it."
@@ -219,11 +223,6 @@ class TestConfirmation:
 
     @pytest.mark.parametrize("named", ["role", "group"])
     def test_of_a_row_that_names_one_that_is_gone_makes_it_stale(self, hr, board, company, named):
-        from core.people import person_named
-        from orgchart.second_person.edits import saving
-        from orgchart.second_person.services import propose_change
-        from tests.orgchart.world import NOW as AT
-
         kim = Agent(
             organisation=company.organisation,
             handle="kim",
@@ -237,7 +236,7 @@ class TestConfirmation:
         row = propose_change(
             edit=saving(kim),
             caller=person_named("hr", company.organisation.id),
-            now=AT,
+            now=NOW,
             reason=REASON,
             expected_version=None,
         )
@@ -293,7 +292,6 @@ class TestConfirmation:
         from core.people import person_named
         from orgchart.second_person.services import confirm_change
         from tests.company import load_company
-        from tests.orgchart.world import NOW as AT
 
         row = widen(hr, rule)
         other = load_company("dev-team")
@@ -302,7 +300,7 @@ class TestConfirmation:
                 change_id=row.pk,
                 expected_version=None,
                 caller=person_named("board", other.organisation.id),
-                now=AT,
+                now=NOW,
                 reason="r",
             )
         assert refused.value.deny.code == "NOT_FOUND"
