@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any, NotRequired, TypedDict
 
-from django.db import transaction
+from django.db import connection, transaction
 from django.db.models import F
 
 from core.actions import Action
@@ -154,6 +154,7 @@ def change_policy(  # noqa: PLR0913  a change has these parts
                     **(details or {}),
                 },
             )
+            connection.check_constraints()  # what else is done at the end of a transaction
             return change
     except _PreviewDone as seen:
         return seen.change

@@ -129,8 +129,9 @@ class Run(models.Model):
 class UserNumber(models.Model):
     """The number of an agent's operating-system user; never another agent's.
 
-    The database counts it when the agent is inserted. It is not the id of the agent's row: a hire
-    that is refused uses up an id, and the numbers of an installation have an end.
+    The database counts it at the end of the change that inserts the agent. It is not the id of the
+    agent's row: a hire that is refused uses up an id, and the numbers of an installation have an
+    end.
     """
 
     agent = models.OneToOneField(Agent, models.CASCADE, primary_key=True, related_name="+")

@@ -73,7 +73,9 @@ class TestUsers:
         role = Role.objects.get(organisation=company, name="backend_worker")
 
         def hire(handle):
-            return Agent.objects.create(organisation=company, handle=handle, role=role)
+            hired = Agent.objects.create(organisation=company, handle=handle, role=role)
+            connection.check_constraints()
+            return hired
 
         first = hire("first")
         for _ in range(5):
@@ -81,6 +83,21 @@ class TestUsers:
                 hire("second")
                 raise InterruptedError
         assert user_of(hire("second").id).uid == user_of(first.id).uid + 1
+
+    @pytest.mark.django_db(transaction=True)
+    def test_are_counted_when_the_change_is_done_that_others_may_hire_meanwhile(self):
+        """A company of 2,000 agents that was loaded kept all others from hiring for seconds."""
+        company = load_company("nexus").organisation
+        role = Role.objects.get(organisation=company, name="backend_worker")
+        with transaction.atomic():
+            hired = Agent.objects.create(organisation=company, handle="new", role=role)
+            with connection.cursor() as cursor:
+                cursor.execute(
+                    "SELECT count(*) FROM pg_locks "
+                    "WHERE locktype = 'advisory' AND pid = pg_backend_pid()"
+                )
+                assert cursor.fetchone() == (0,)
+        assert UserNumber.objects.filter(agent=hired).exists()
 
     @pytest.mark.django_db(transaction=True)
     def test_are_different_for_agents_hired_at_once(self):
