@@ -154,7 +154,7 @@ def change_policy(  # noqa: PLR0913  a change has these parts
                     **(details or {}),
                 },
             )
-            connection.check_constraints()  # what else is done at the end of a transaction
+            connection.check_constraints()  # who is hired has a user number from here on
             return change
     except _PreviewDone as seen:
         return seen.change

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar
 
 from django.db import connection
+
+Answer = TypeVar("Answer")
 
 
 def renew_statistics(table: str) -> None:
@@ -24,6 +26,20 @@ def rows_touched(statement: str, values: Mapping[str, Any]) -> int:
     with connection.cursor() as cursor:
         cursor.execute(f"EXPLAIN (ANALYZE, FORMAT JSON) {statement}", values)
         return _count(cursor.fetchone()[0][0]["Plan"])
+
+
+def most_of(work: Callable[[], Answer]) -> tuple[int, Answer]:
+    """The most rows that a statement of this work touches, and what it returned."""
+    found: list[tuple[str, Any]] = []
+
+    def keep(execute: Callable[..., Any], sql: str, values: Any, many: bool, context: Any) -> Any:
+        found.append((sql, values))
+        return execute(sql, values, many, context)
+
+    with connection.execute_wrapper(keep):
+        answer = work()
+    reads = [(sql, values) for sql, values in found if "SELECT" in sql]
+    return max(rows_touched(sql, values) for sql, values in reads), answer
 
 
 def _count(node: Mapping[str, Any]) -> int:

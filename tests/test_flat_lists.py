@@ -20,7 +20,7 @@ from documents.memory.search import RANKED
 from documents.models import Memory
 from tests.company import Company
 from tests.loaded import loaded
-from tests.plans import renew_statistics, rows_touched
+from tests.plans import most_of, renew_statistics
 from toolbox import door
 from toolbox.registry import REGISTRY
 from workspace.git.reviews import ReviewDraft, find_contract_of_branch
@@ -255,17 +255,3 @@ def most_touched(caller, tool, params):
     touched, answer = most_of(lambda: door.call(caller, tool, params, now=timezone.now()))
     assert answer.status == 200, answer.body
     return touched, answer.body["result"]
-
-
-def most_of(work):
-    """The most rows that a statement of this work touches, and what it returned."""
-    found = []
-
-    def keep(execute, sql, values, many, context):
-        found.append((sql, values))
-        return execute(sql, values, many, context)
-
-    with connection.execute_wrapper(keep):
-        answer = work()
-    reads = [(sql, values) for sql, values in found if "SELECT" in sql]
-    return max(rows_touched(sql, values) for sql, values in reads), answer

@@ -8,7 +8,7 @@ from types import SimpleNamespace
 import pytest
 from django.contrib.auth import get_user_model
 from django.core import signing
-from django.db import IntegrityError, InternalError, transaction
+from django.db import IntegrityError, InternalError, connection, transaction
 from django.db.models import F, ProtectedError
 from django.utils import timezone
 from django_otp.plugins.otp_totp.models import TOTPDevice
@@ -16,6 +16,7 @@ from django_otp.plugins.otp_totp.models import TOTPDevice
 from core.decision import Denied
 from governance.cases.by_people import services
 from governance.cases.vocabulary import Outcome, Stage
+from governance.cases.waiting import repeated_violators
 from governance.interventions import confirmation_codes
 from governance.models import Artifact, Case, CodeAttempt, Intervention
 from ledger.models import Event
@@ -24,8 +25,16 @@ from orgchart.models import Agent, Organisation
 from orgchart.services import set_settings
 from tests.governance.cases.world import CONTENT, Play, code_of, enrolled
 from tests.people import join
+from tests.plans import most_of, renew_statistics
 
 pytestmark = pytest.mark.django_db
+AGAIN = """
+INSERT INTO governance_violation (organisation_id, case_id, round, stage, agent_id, agent_name,
+                                  offices, fault, code, reason, aborted, at)
+SELECT organisation_id, case_id, round, stage, agent_id, agent_name, offices, fault, code, reason,
+       aborted, at
+FROM governance_violation CROSS JOIN generate_series(1, 3000) WHERE agent_id = %(agent)s
+"""
 TASKS = {"tasks": [{"id": "T9", "task": "Other", "verify_by": "python other.py"}]}
 
 
@@ -646,6 +655,19 @@ class TestPages:
         page = client.get("/admin/").content.decode()
         assert f"/admin/governance/case/{play.id}/change/" in page
         assert "committed 2 structural violations" in page
+
+    def test_count_few_of_the_violations_of_an_agent_that_does_not_stop(self, client, play):
+        for office in ("implementer", "tester", "implementer"):
+            play.submit("TASKS", by=office)
+        with connection.cursor() as cursor:
+            cursor.execute(AGAIN, {"agent": play.company.agent("implementer").id})
+        renew_statistics("governance_violation")
+        touched, found = most_of(
+            lambda: repeated_violators(Organisation.objects.all(), timezone.now())
+        )
+        assert [(each["agent"], each["count"]) for each in found] == [("implementer", "100+")]
+        assert touched < 150
+        assert "committed 100+ structural violations" in client.get("/admin/").content.decode()
 
     def test_open_a_case(self, client, company):
         answer = client.post("/admin/governance/case/open/", {"title": "T", "request": "R"})
