@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
@@ -86,10 +87,17 @@ def _effects(agent: Agent, *, active: bool) -> str:
         )
     except Denied as refusal:
         return gettext("Not possible: %(sentence)s") % {"sentence": refused_as_text(refusal.deny)}
-    allowed = [f"+ {fact}" for fact in all_in_language(seen.difference.allowed[:SHOWN])]
-    forbidden = [f"- {fact}" for fact in all_in_language(seen.difference.forbidden[:SHOWN])]
-    lines = [*(allowed and [gettext("Newly allowed:"), *allowed])]
-    return "\n".join([*lines, *(forbidden and [gettext("Newly forbidden:"), *forbidden])])
+    allowed = _listed(gettext("Newly allowed:"), "+", seen.difference.allowed)
+    forbidden = _listed(gettext("Newly forbidden:"), "-", seen.difference.forbidden)
+    return "\n".join([*allowed, *forbidden])
+
+
+def _listed(title: str, sign: str, facts: Sequence[str]) -> list[str]:
+    """The first facts under their title, and how many there are besides; nothing for none."""
+    more = len(facts) - SHOWN
+    shown = [f"{sign} {fact}" for fact in all_in_language(facts[:SHOWN])]
+    rest = [f"{sign} {gettext('and %(more)s more') % {'more': more}}"] if more > 0 else []
+    return [title, *shown, *rest] if facts else []
 
 
 def _policy_version(agent: Agent) -> int:

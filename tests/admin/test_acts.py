@@ -12,6 +12,7 @@ from django.utils import timezone
 from contracts.models import Contract
 from core.database import database_now
 from core.permissions import PeopleGroup
+from governance import admin as acts_of_governance
 from ledger.models import Event
 from mailroom.models import Mail
 from orgchart.models import Agent, ApiKey
@@ -112,6 +113,12 @@ class TestActivity:
         assert answer.status_code == (200 if alone else 302)
         assert ("nxs_" in answer.content.decode()) is alone
         assert newest_event().action == ("key.issued" if alone else "change.proposed")
+
+    def test_says_how_many_effects_it_does_not_show(self, board, company, worker, monkeypatch):
+        monkeypatch.setattr(acts_of_governance, "SHOWN", 1)
+        page = board.get(act_page(worker, "deactivate")).content.decode()
+        assert len(re.findall(r"\n- ", page)) == 2
+        assert re.search(r"\n- and \d+ more", page)
 
     def test_shows_the_effects_before(self, board, worker, company):
         page = board.get(act_page(worker, "deactivate")).content.decode()
