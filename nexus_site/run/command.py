@@ -15,6 +15,10 @@ VAR_IS_OURS = (
     "make it so, or name another folder in NEXUS_VAR"
 )
 
+NO_TABLES = (
+    "The database lacks tables of this version: start NEXUS once, or run `manage.py migrate`. "
+    "If it held a company, it is another database than DATABASE_URL named before"
+)
 NO_ENVIRONMENT = "This Python has no Django, and there is no .venv yet: run `make env` first"
 
 
@@ -37,7 +41,8 @@ def manage(words: Sequence[str]) -> int:
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "nexus_site.settings")
     from django.core.exceptions import ImproperlyConfigured
     from django.core.management import execute_from_command_line
-    from django.db import OperationalError
+    from django.db import OperationalError, ProgrammingError
+    from psycopg.errors import UndefinedTable
 
     try:
         execute_from_command_line(list(words))
@@ -46,6 +51,11 @@ def manage(words: Sequence[str]) -> int:
         return 1
     except OperationalError as problem:  # the server ended the connection, or cannot be reached
         print(f"The database cannot be used: {problem}", file=sys.stderr)
+        return 1
+    except ProgrammingError as problem:
+        if not isinstance(problem.__cause__, UndefinedTable):
+            raise
+        print(NO_TABLES, file=sys.stderr)
         return 1
     except OSError as problem:
         if not str(problem.filename).startswith(str(folder_of_changes())):

@@ -762,6 +762,13 @@ class TestRefused:
         assert not list(places.glob("copy*"))
 
 
+def test_a_database_without_tables_is_told_in_one_line(places, empty):
+    done = manage(places, empty, "ledger", "verify")
+    assert done.returncode == 1
+    assert done.stderr.startswith("The database lacks tables of this version: start NEXUS once")
+    assert done.stderr.count("\n") == 1
+
+
 def test_what_was_closed_to_others_is_closed_after_a_restore(places):
     """Homes of agents, the repository and the keys: who else is on the machine enters none."""
     closed = {"company/home": 0o700, "company/notes": 0o750, "keys": 0o700, "company": 0o750}
