@@ -88,6 +88,11 @@ def _compiled(organisation: models.Organisation) -> Policy:
     )
 
 
+SHARED = 4096
+"""Characters of words that are kept for other policies, which may say the same: longer lists would
+stay in memory behind every change of theirs."""
+
+
 # Organisations of one pack say the same: in memory their words, and sets of words, are there once.
 @lru_cache(maxsize=4096)
 def _tuple_of(words: tuple[str, ...]) -> tuple[str, ...]:
@@ -100,11 +105,17 @@ def _set_of(words: tuple[str, ...]) -> frozenset[str]:
 
 
 def _tuple(words: Iterable[str]) -> tuple[str, ...]:
-    return _tuple_of(tuple(words))
+    said = tuple(words)
+    return _tuple_of(said) if _is_short(said) else tuple(map(intern, said))
 
 
 def _set(words: Iterable[str]) -> frozenset[str]:
-    return _set_of(tuple(words))
+    said = tuple(words)
+    return _set_of(said) if _is_short(said) else frozenset(map(intern, said))
+
+
+def _is_short(words: tuple[str, ...]) -> bool:
+    return sum(map(len, words)) <= SHARED
 
 
 def _role(row: models.Role) -> Role:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections import OrderedDict
+from collections.abc import Iterator
+from sys import getsizeof
 from threading import Lock
 from typing import Any
 from weakref import WeakKeyDictionary, WeakValueDictionary
@@ -16,6 +18,9 @@ CACHED_BYTES = 100_000_000
 """Bound of the cache of each process, as `bytes_of` estimates them."""
 BYTES_OF_POLICY, BYTES_OF_VALUE = 20_000, 180
 """Measured: what every policy takes, and what each agent, name, role and rule adds."""
+EMPTY = getsizeof("")
+MOST_BYTES = 20_000_000
+"""The most that a change may make of one policy: several of the largest have room in the cache."""
 
 _changing: WeakKeyDictionary[Any, set[int]] = WeakKeyDictionary()
 """Organisations changed in a transaction that is still open, by its outermost block."""
@@ -110,7 +115,9 @@ class _CompileLock:
 
 
 def bytes_of(policy: Policy) -> int:
-    """About how much memory a policy holds: a part that each has, and its agents and rules."""
+    """About how much memory a policy holds: a part that each has, its agents and rules, and what
+    people wrote of them.
+    """
     values = (
         len(policy.agents)
         + len(policy.names)
@@ -118,7 +125,27 @@ def bytes_of(policy: Policy) -> int:
         + len(policy.contacts)
         + len(policy.mail_types)
     )
-    return BYTES_OF_POLICY + BYTES_OF_VALUE * values
+    written = sum(getsizeof(text) - EMPTY for text in set(_texts(policy)))
+    return BYTES_OF_POLICY + BYTES_OF_VALUE * values + written
+
+
+def _texts(policy: Policy) -> Iterator[str]:
+    """What is written without a bound of its own; what is equal is in memory once."""
+    for agent in policy.agents.values():
+        yield agent.system_prompt
+        yield from agent.skills
+    for group in policy.groups.values():
+        yield group.context
+    for role in policy.roles.values():
+        files = role.files
+        yield role.summary
+        yield str(role.permissions)
+        for words in (role.prohibitions, role.tools, role.denied_tools):
+            yield from words
+        for words in (files.read, files.write, files.deny):
+            yield from words
+    for mail_type in policy.mail_types.values():
+        yield mail_type.description
 
 
 POLICIES = PolicyCache()

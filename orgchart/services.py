@@ -26,7 +26,7 @@ from orgchart.policy import difference, invariants
 from orgchart.policy.compiled import Policy
 from orgchart.policy.difference import Difference
 from orgchart.policy.violation import BrokenInvariant
-from orgchart.policy_cache import mark_changing
+from orgchart.policy_cache import MOST_BYTES, bytes_of, mark_changing
 from orgchart.second_person.rules import can_apply, can_change_alone
 from orgchart.setting_parsers import BadSetting
 from orgchart.settings_rights import require_settings
@@ -208,6 +208,7 @@ def _apply_change(
     mark_changing(organisation_id)
     after = compile_policy(organisation_id)
     _require_room(0 if before is None else len(before.agents), after)
+    _require_light(0 if before is None else bytes_of(before), bytes_of(after))
     if broken := _newly_broken(before, after):
         first = broken[0]
         raise refuse(
@@ -245,6 +246,24 @@ def _require_room(agents: int, after: Policy) -> None:
             what="agents of an organisation",
             used=agents,
             limit=limit,
+        )
+
+
+def _require_light(before: int, after: int) -> None:
+    """Refuse more than a policy may weigh: every process that serves keeps the whole of it.
+
+    Spec: settings 9. Raises Denied QUOTA_EXCEEDED.
+    """
+    if before < after > MOST_BYTES:
+        raise refuse(
+            Code.QUOTA_EXCEEDED,
+            f"what an organisation says of its agents, roles and rules: "
+            f"this would make it {after} of {MOST_BYTES} bytes",
+            "write less: shorten prompts, prohibitions and what groups share",
+            rule="quota",
+            what="what an organisation says of its agents, roles and rules",
+            used=before,
+            limit=MOST_BYTES,
         )
 
 

@@ -8,7 +8,7 @@ import tracemalloc
 import pytest
 from django.db import transaction
 
-from orgchart import policy_cache
+from orgchart import compiling, policy_cache
 from orgchart.compiling import compile_policy
 from orgchart.models import Agent, Organisation
 from orgchart.policy_cache import PolicyCache, bytes_of, current_policy
@@ -16,6 +16,10 @@ from orgchart.services import set_settings
 from tests.orgchart.world import NOW, PACKS, load, person, queries
 
 pytestmark = pytest.mark.django_db
+
+
+def said_in(role, column):
+    return role.files.read if column == "files_read" else getattr(role, column)
 
 
 class TestTheCache:
@@ -120,6 +124,24 @@ class TestTheCache:
         finally:
             tracemalloc.stop()
         assert 0.7 < each / bytes_of(held[0]) < 1.3
+
+    def test_counts_what_people_wrote(self, acme):
+        before = bytes_of(compile_policy(acme.id))
+        acme.agents.update(system_prompt="x" * 100_000)
+        once = bytes_of(compile_policy(acme.id))
+        assert 99_000 < once - before < 101_000
+        acme.roles.filter(name="hand").update(prohibitions=["é" * 1000, "界" * 1000])
+        assert 3000 <= bytes_of(compile_policy(acme.id)) - once < 4000
+
+    @pytest.mark.parametrize("column", ["files_read", "prohibitions", "tools"])
+    def test_shares_no_long_list_with_other_policies(self, acme, column):
+        """It would stay in memory behind every change of it."""
+        compile_policy(acme.id)
+        shared = [f.cache_info().currsize for f in (compiling._tuple_of, compiling._set_of)]
+        words = [f"{n}/" + "x" * 100 for n in range(50)]
+        acme.roles.filter(name="hand").update(**{column: words})
+        assert set(said_in(compile_policy(acme.id).roles["hand"], column)) == set(words)
+        assert shared == [f.cache_info().currsize for f in (compiling._tuple_of, compiling._set_of)]
 
     def test_compiles_once_for_many_threads(self, monkeypatch):
         compiled, begun = [], threading.Event()

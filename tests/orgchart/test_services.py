@@ -10,7 +10,7 @@ from orgchart import services
 from orgchart.compiling import compile_policy
 from orgchart.models import Agent, Organisation
 from orgchart.policy import invariants
-from orgchart.policy_cache import current_policy
+from orgchart.policy_cache import bytes_of, current_policy
 from orgchart.services import change_policy, set_settings
 from tests.concurrency import at_once
 from tests.decisions import denied
@@ -182,6 +182,47 @@ class TestChangingThePolicy:
         acme.refresh_from_db()
         assert acme.policy_version == 1
         assert current_policy(acme.id).roles["boss"].title == "Boss"
+
+
+class TestTheWeightOfAPolicy:
+    """Every process that serves keeps it: what one organisation writes is memory of all."""
+
+    @pytest.fixture
+    def limit(self, acme, monkeypatch):
+        limit = bytes_of(compile_policy(acme.id)) + 10_000
+        monkeypatch.setattr(services, "MOST_BYTES", limit)
+        return limit
+
+    @pytest.mark.parametrize(
+        "write",
+        [
+            lambda o, text: o.agents.filter(handle="boss").update(system_prompt=text),
+            lambda o, text: o.agents.filter(handle="boss").update(skills=list(_parts(text))),
+            lambda o, text: o.groups.create(slug="new", name="New", context=text),
+            lambda o, text: o.roles.filter(name="boss").update(summary=text),
+            lambda o, text: o.roles.filter(name="hand").update(prohibitions=[text]),
+            lambda o, text: o.roles.filter(name="hand").update(files_deny=list(_parts(text))),
+            lambda o, text: o.roles.update(permissions={"claim_task_type": [text]}),
+            lambda o, text: o.mail_types.update(description=text),
+        ],
+    )
+    def test_is_bounded(self, acme, limit, write):
+        with pytest.raises(Denied) as problem:
+            change(acme, lambda o: write(o, "x" * 11_000) and None)
+        assert problem.value.deny.code is Code.QUOTA_EXCEEDED
+        assert problem.value.deny.details["limit"] == limit
+        acme.refresh_from_db()
+        assert acme.policy_version == 1
+
+    def test_may_shrink_and_stay_where_it_is_more(self, acme, limit):
+        acme.agents.filter(handle="boss").update(system_prompt="x" * 30_000)
+        change(acme)
+        change(acme, lambda o: o.agents.update(system_prompt="x" * 20_000) and None)
+
+
+def _parts(text):
+    """Of 100 characters each, and of no two the same."""
+    return (f"{n:0100}" for n in range(len(text) // 100))
 
 
 class TestManyChangesAtOnce:
