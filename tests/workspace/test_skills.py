@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import threading
 import time
 from functools import partial
 from io import StringIO
@@ -9,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from django.core.management import CommandError, call_command
+from django.db import transaction
 from django.utils import timezone
 
 from core.decision import Code, Denied
@@ -17,6 +19,7 @@ from orgchart.models import Agent
 from orgchart.pauses.services import pause_agent
 from orgchart.services import change_policy
 from tests.company import Company, load_company
+from tests.concurrency import at_once, is_waiting_for_a_lock
 from tests.decisions import denied
 from tests.patience import PATIENCE, wait_until
 from tests.workspace.watching import meanwhile, printed
@@ -467,6 +470,36 @@ class TestCommandsAsARun:
         assert use(company, LEADER, "plan").code == code
         assert len(begun) == 1
         assert not Frame.objects.exists()
+
+    def test_let_no_other_organisation_wait_for_an_agent(self, company, home, monkeypatch):
+        """A skill is of all organisations: one whose agent is held keeps it from none."""
+        other = load_company("nexus")
+        write(home, "plan", "!echo 1")
+        give(company, LEADER, "plan")
+        give(other, "it_manager", "plan")
+        approve(company, "plan")
+        outcome = CommandOutcome(output=b"1", status=0)
+        monkeypatch.setattr(preparing.driver, "run", lambda *_, **__: outcome)
+        held, used = threading.Event(), threading.Event()
+
+        def hold():
+            with transaction.atomic():
+                Agent.objects.select_for_update(no_key=True).get(handle=LEADER)
+                held.set()
+                return used.wait(PATIENCE)
+
+        def wait():
+            held.wait(PATIENCE)
+            return use(company, LEADER, "plan").status
+
+        def pass_by():
+            held.wait(PATIENCE)
+            wait_until(is_waiting_for_a_lock)
+            answer = use(other, "it_manager", "plan")
+            used.set()
+            return answer.status
+
+        assert at_once([hold, wait, pass_by]) == [True, 200, 200]
 
     def test_are_no_run_where_there_are_none(self, company, home):
         write(home, "plan")

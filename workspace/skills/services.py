@@ -8,6 +8,7 @@ from django.db import transaction
 
 from core.actions import Action
 from core.actors import Actor
+from core.database import fetch_row
 from core.decision import Code, refuse
 from core.events import Event
 from core.interventions import record_intervention
@@ -15,6 +16,7 @@ from core.permissions import Deed, require_deed
 from ledger.services import insert_event, record
 from toolbox.caller import Caller
 from toolbox.frames.services import enter_skill
+from toolbox.frames.stack import lock_agent
 from toolbox.registry import REGISTRY
 from toolbox.rules import effective_tools
 from workspace.models import Skill
@@ -24,6 +26,8 @@ from workspace.skills.folders import OnDisk
 from workspace.skills.preparing import PreparedSkill, prepare_skill, require_still_usable
 
 PREFIX = "skill__"
+LOCK_SHARED = "SELECT id FROM workspace_skill WHERE name = %s FOR SHARE"
+"""Agents of all organisations start one skill: they do not wait for each other."""
 TO_BE_SEEN = "next_frame"
 """What a frame has too where a person opened it: its agent was answered no prompt, no frame_id."""
 
@@ -125,7 +129,8 @@ def open_skill(
     definition = skill.definition
     with transaction.atomic():
         if skill.run is not None:
-            Skill.objects.select_for_update(no_key=True).filter(name=definition.name).first()
+            lock_agent(caller)  # first: what waits for it keeps a person from no skill
+            fetch_row(LOCK_SHARED, [definition.name])
             require_still_usable(
                 caller=caller, name=definition.name, digest=skill.digest, person=person
             )
