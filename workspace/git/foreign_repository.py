@@ -9,7 +9,7 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from threading import BoundedSemaphore
+from threading import Lock
 
 from django.conf import settings
 
@@ -30,14 +30,21 @@ NO_PROTOCOL = "none"
 ALTERNATE = "alternate: "
 ASKED = 3
 """Folders that git is asked for, each in a line."""
-TURNS = BoundedSemaphore(2)
+AT_ONCE = 2
 """How many threads of a process wait for other repositories at once: pages need the rest."""
+_waiting: set[int] = set()
+"""The organisations of these threads, each once: a slow repository takes no turns from others."""
+_lock = Lock()
 
 
 @contextmanager
-def turn() -> Iterator[None]:
-    """One of the turns to speak with another repository. Raises Denied DRIVER_UNAVAILABLE."""
-    if not TURNS.acquire(blocking=False):
+def turn(organisation_id: int) -> Iterator[None]:
+    """An organisation's one turn to speak with its source. Raises Denied DRIVER_UNAVAILABLE."""
+    with _lock:
+        has_turn = organisation_id not in _waiting and len(_waiting) < AT_ONCE
+        if has_turn:
+            _waiting.add(organisation_id)
+    if not has_turn:
         raise refuse(
             Code.DRIVER_UNAVAILABLE,
             "others wait for their repositories at this moment",
@@ -48,7 +55,8 @@ def turn() -> Iterator[None]:
     try:
         yield
     finally:
-        TURNS.release()
+        with _lock:
+            _waiting.remove(organisation_id)
 
 
 def other_side(source: str, verb: str) -> str:

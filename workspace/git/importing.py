@@ -140,7 +140,7 @@ def _clone(folder: Path, source: str, organisation: Organisation) -> tuple[str, 
     ]
     try:
         folder.mkdir(mode=0o700)
-        with turn():
+        with turn(organisation.id):
             done = run_git(
                 words, environment=environment_for(source), seconds=IMPORT_SECONDS, watch=watch
             )

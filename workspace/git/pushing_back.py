@@ -99,7 +99,7 @@ def _push(repository: Repository, commit: str, seconds: float) -> None:
              f"--receive-pack={other_side(repository.source, 'receive-pack')}", "--",
              repository.source, f"{commit}:refs/heads/{repository.main}"]  # fmt: skip
     try:
-        with turn():
+        with turn(repository.organisation_id):
             done = run_git(words, environment=environment_for(repository.source), seconds=seconds)
         if done.returncode != 0:
             raise GitFailed("push", done.returncode, done.stderr or done.stdout)  # noqa: TRY301

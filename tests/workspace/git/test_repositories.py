@@ -627,9 +627,18 @@ class TestASourceThatHangs:
         """People's pages have four: a repository that never answers must not take them all."""
         ensure_repositories(now=timezone.now())
         busy = pytest.raises(CommandError, match="others wait for their repositories")
-        with foreign_repository.turn(), foreign_repository.turn(), busy:
+        with foreign_repository.turn(-1), foreign_repository.turn(-2), busy:
             set_repository(other)
         set_repository(other)
+
+    def test_holds_one_thread_for_an_organisation(self, nexus, other):
+        """Its agents and people ask again and again where its repository never answers."""
+        ensure_repositories(now=timezone.now())
+        busy = pytest.raises(CommandError, match="others wait for their repositories")
+        with foreign_repository.turn(nexus.organisation.id), busy:
+            set_repository(other)
+        with foreign_repository.turn(load_company("dev-team").organisation.id):
+            set_repository(other)
 
 
 @needs_walls
