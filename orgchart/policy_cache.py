@@ -131,6 +131,7 @@ def bytes_of(policy: Policy) -> int:
 
 def _texts(policy: Policy) -> Iterator[str]:
     """What is written without a bound of its own; what is equal is in memory once."""
+    yield str(policy.settings)
     for agent in policy.agents.values():
         yield agent.system_prompt
         yield from agent.skills

@@ -204,6 +204,7 @@ class TestTheWeightOfAPolicy:
             lambda o, text: o.roles.filter(name="hand").update(files_deny=list(_parts(text))),
             lambda o, text: o.roles.update(permissions={"claim_task_type": [text]}),
             lambda o, text: o.mail_types.update(description=text),
+            lambda o, text: _set(o, approval_task_types=[f"t{n}" for n in range(len(text))]),
         ],
     )
     def test_is_bounded(self, acme, limit, write):
@@ -218,6 +219,10 @@ class TestTheWeightOfAPolicy:
         acme.agents.filter(handle="boss").update(system_prompt="x" * 30_000)
         change(acme)
         change(acme, lambda o: o.agents.update(system_prompt="x" * 20_000) and None)
+
+
+def _set(organisation, **values):
+    Organisation.objects.filter(id=organisation.id).update(settings=values)
 
 
 def _parts(text):
