@@ -24,6 +24,7 @@ from contracts.vocabulary import (
     VerdictFinding,
 )
 from core import paging
+from core.database import planned_for_values
 from core.decision import Allow, Denied, Deny
 from documents.models import ReportType
 from documents.reports import has_denied_report
@@ -185,7 +186,9 @@ def list_contracts(
         _page(rows, state, before, limit) for each, rows in sides.items() if side in (None, each)
     ]
     merged = pages[0] if side else pages[0].union(*pages[1:], all=True).order_by("-id")
-    shown, more = paging.cut(list(merged[: limit + 1]), limit, lambda row: row.id)
+    with planned_for_values():
+        found = list(merged[: limit + 1])
+    shown, more = paging.cut(found, limit, lambda row: row.id)
     return {"contracts": [summary(row, caller.policy) for row in shown], "next_cursor": more}
 
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from datetime import datetime
 from functools import wraps
 from typing import Any, Literal, ParamSpec, TypeVar
@@ -39,6 +41,10 @@ KEPT = "nexus_cursor"
 """The attribute of psycopg's connection that keeps a cursor of it."""
 
 
+PLANNED: ContextVar[bool] = ContextVar("planned_for_values", default=False)
+"""Whether each statement is planned for its values, and none is kept on the server."""
+
+
 class OutsideTransaction(RuntimeError):
     """A function that needs its caller's transaction was called without one."""
 
@@ -66,6 +72,22 @@ def fetch_row(statement: str, values: Mapping[str, Any] | Sequence[Any] | None =
             setattr(raw, KEPT, kept)
         kept.execute(statement, values)
         return kept.fetchone()
+
+
+@contextmanager
+def planned_for_values() -> Iterator[None]:
+    """Let PostgreSQL plan each statement inside for its values.
+
+    Of a prepared statement it keeps one plan for all values after five executions, if that seems as
+    cheap. Such a plan knows neither how few rows an agent or an organisation has, nor that a
+    value is the one a partial index is of: where it has a `LIMIT`, it may read the rows of everyone
+    for the first of a caller that has none.
+    """
+    token = PLANNED.set(True)
+    try:
+        yield
+    finally:
+        PLANNED.reset(token)
 
 
 def rows_of_array(values: Sequence[int] | Sequence[str], kind: Literal["bigint", "text"]) -> RawSQL:

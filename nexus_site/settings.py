@@ -150,6 +150,7 @@ INSTALLED_APPS = [
 # For people in a browser. The tool API passes `Observe` alone: see serving/handlers.py.
 MIDDLEWARE = [
     "nexus_site.serving.middleware.Observe",
+    "nexus_site.serving.middleware.plan_pages",
     "django.middleware.security.SecurityMiddleware",
     "csp.middleware.CSPMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",

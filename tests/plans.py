@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
+import psycopg
 from django.db import connection
+from psycopg import adapters
+from psycopg._queries import PostgresQuery
+from psycopg.adapt import Transformer
+
+from core.database import PLANNED
 
 Answer = TypeVar("Answer")
+
+PLANNED_FOR_VALUES = 5
+"""Executions of a statement that PostgreSQL plans for their values, before it compares."""
 
 
 def renew_statistics(table: str) -> None:
@@ -21,25 +30,57 @@ def renew_statistics(table: str) -> None:
         cursor.execute(f"ANALYZE {table}")
 
 
-def rows_touched(statement: str, values: Mapping[str, Any]) -> int:
-    """Rows that a statement reads from tables, however many it returns."""
+def rows_touched(
+    statement: str, values: Mapping[str, Any] | Sequence[Any] | None, *, kept: bool = True
+) -> int:
+    """Rows that a statement reads from tables, however many it returns.
+
+    Of a statement that the server keeps, whichever is more: by the plan for these values, or by the
+    one that it goes on with after many executions, which may be for no values in particular.
+    """
     with connection.cursor() as cursor:
-        cursor.execute(f"EXPLAIN (ANALYZE, FORMAT JSON) {statement}", values)
-        return _count(cursor.fetchone()[0][0]["Plan"])
+        query = PostgresQuery(Transformer.from_context(cursor.cursor))
+        query.convert(statement, values)
+        given = values if values is None or not query._order else [values[k] for k in query._order]
+        types = [_name_of(oid) for oid in query.types or ()]
+        written = psycopg.ClientCursor(connection.connection)
+        literals = [written.mogrify("%s", [value]) for value in given or ()]
+        execute = f"EXECUTE asked ({', '.join(literals)})" if literals else "EXECUTE asked"
+        declared = f"({', '.join(types)})" if types else ""
+        written.execute(f"PREPARE asked {declared} AS ".encode() + query.query)
+        found = [_explain(written, execute)]
+        if kept:
+            for _ in range(PLANNED_FOR_VALUES):
+                written.execute(f"EXPLAIN {execute}".encode())
+            found.append(_explain(written, execute))
+        written.execute("DEALLOCATE asked")
+    return max(found)
+
+
+def _name_of(oid: int) -> str:
+    known = adapters.types.get(oid)
+    if known is None:
+        return "unknown"
+    return f"{known.name}[]" if oid == known.array_oid else known.name
+
+
+def _explain(cursor: psycopg.ClientCursor, execute: str) -> int:
+    cursor.execute(f"EXPLAIN (ANALYZE, FORMAT JSON) {execute}".encode())
+    return _count(cursor.fetchone()[0][0]["Plan"])
 
 
 def most_of(work: Callable[[], Answer]) -> tuple[int, Answer]:
     """The most rows that a statement of this work touches, and what it returned."""
-    found: list[tuple[str, Any]] = []
+    found: list[tuple[str, Any, bool]] = []
 
     def keep(execute: Callable[..., Any], sql: str, values: Any, many: bool, context: Any) -> Any:
-        found.append((sql, values))
+        found.append((sql, values, not PLANNED.get()))
         return execute(sql, values, many, context)
 
     with connection.execute_wrapper(keep):
         answer = work()
-    reads = [(sql, values) for sql, values in found if "SELECT" in sql]
-    return max(rows_touched(sql, values) for sql, values in reads), answer
+    reads = [each for each in found if "SELECT" in each[0]]
+    return max(rows_touched(sql, values, kept=kept) for sql, values, kept in reads), answer
 
 
 def _count(node: Mapping[str, Any]) -> int:

@@ -13,6 +13,7 @@ from django.db.models import Q, QuerySet
 
 from core import paging
 from core.blank import is_blank
+from core.database import planned_for_values
 from documents.memory import rules
 from documents.memory.owners import MemoryOwner
 from documents.models import Memory, MemoryScope
@@ -64,10 +65,12 @@ def newest_entries(
         rows = rows.filter(id__lt=before)
     floor = None
     if writers is not None:
-        floor = paging.floor_of(rows)
+        with planned_for_values():
+            floor = paging.floor_of(rows)
         rows = rows.filter(Q(author=None) | Q(author__in=writers), id__gte=floor or 0)
     rows = rows.filter(replaced_by=None).exclude(text="")
-    read = list(rows.select_related("author__group")[: limit + 1])
+    with planned_for_values():
+        read = list(rows.select_related("author__group")[: limit + 1])
     found = fitting(read, limit=limit, size=size)
     more = floor if len(found) == len(read) else found[-1].id
     return [_entry_of(row) for row in found], more

@@ -10,6 +10,7 @@ from django.db import transaction
 
 from core import paging
 from core.actions import Action
+from core.database import planned_for_values
 from core.decision import Denied
 from governance.cases import records, rules, store
 from governance.cases.facts import CaseFacts, Officer
@@ -128,7 +129,8 @@ def list_cases(*, state: State | None, cursor: str | None, limit: int, caller: C
         rows = rows.filter(state=state)
     if before is not None:
         rows = rows.filter(id__lt=before)
-    found = list(rows.defer("request", "title")[: limit + 1])
+    with planned_for_values():
+        found = list(rows.defer("request", "title")[: limit + 1])
     shown, more = paging.cut(found, limit, lambda row: row.id)
     acted = offices_of(caller.agent.id, shown, caller.organisation_id)
     return CaseList(

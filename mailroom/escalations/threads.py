@@ -12,7 +12,7 @@ from django.db.models import Q, QuerySet
 
 from core.actions import Action
 from core.actors import Actor
-from core.database import insert_with_free_id, needs_transaction
+from core.database import insert_with_free_id, needs_transaction, planned_for_values
 from core.decision import Denied, stale
 from core.events import Event
 from core.machines import Swap, swap
@@ -44,12 +44,10 @@ def insert_in_thread(
     """
 
     def insert(_: int) -> Escalation:
-        first = (
-            Escalation.objects.select_for_update(of=("self",), no_key=True)
-            .filter(sender=new.sender_id, recipient=new.recipient_id, first=None)
-            .filter(state__in=UNSETTLED)
-            .first()
-        )
+        rows = Escalation.objects.select_for_update(of=("self",), no_key=True)
+        rows = rows.filter(sender=new.sender_id, recipient=new.recipient_id, first=None)
+        with planned_for_values():
+            first = rows.filter(state__in=UNSETTLED).first()
         new.first = first
         new.root_id = root_id if first is None else first.root_id or first.id
         new.follows = follows

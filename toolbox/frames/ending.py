@@ -23,7 +23,7 @@ from orgchart.policy_cache import current_policy
 from toolbox.caller import Caller
 from toolbox.frames import rules
 from toolbox.frames.services import frame_number, no_such_frame, require_small
-from toolbox.frames.stack import frames_taken_by, save_frame
+from toolbox.frames.stack import frame_taken_by, save_frame
 from toolbox.frames.vocabulary import UNENDED, FrameKind, FrameState
 from toolbox.models import Frame
 from toolbox.scheduler import sweep
@@ -59,7 +59,7 @@ def return_result(
         )
         if frame is None:
             raise no_such_frame()
-        inside = frames_taken_by(caller.agent.id).first() == frame
+        inside = frame_taken_by(caller.agent.id) == frame
         caller.require(rules.can_return(frame.id, frame.state, frame.reason, inside=inside))
         before = FrameState(frame.state)
         opener = caller.policy.by_id.get(frame.opener_id)

@@ -10,6 +10,7 @@ from django.db import transaction
 from pydantic_core import to_json
 
 from core.actions import Action
+from core.database import planned_for_values
 from core.decision import Code, Denied, refuse
 from core.events import Event
 from core.ids import row_id
@@ -21,7 +22,7 @@ from toolbox.caller import Caller
 from toolbox.frames import rules
 from toolbox.frames.results import OpenedFrame
 from toolbox.frames.stack import (
-    frames_taken_by,
+    frame_taken_by,
     lock_agent,
     lock_top,
     push_frame,
@@ -131,15 +132,16 @@ def take_next(*, caller: Caller, now: datetime) -> Frame | None:
     """
     with transaction.atomic():
         lock_agent(caller)
-        if top := frames_taken_by(caller.agent.id).first():
+        if top := frame_taken_by(caller.agent.id):
             return top
-        frame = (
+        waiting = (
             Frame.objects.select_for_update(skip_locked=True, of=("self",))
             .filter(assignee_id=caller.agent.id, state=FrameState.OPEN, due_at__gt=now)
             .filter(opener_id__in=rules.delegators_of(caller.agent, caller.policy))
             .order_by("id")
-            .first()
         )
+        with planned_for_values():
+            frame = waiting.first()
         if frame is None:
             return None
         frame.take(at=now)
@@ -196,7 +198,8 @@ def unread_results(*, caller: Caller, inside: int | None) -> list[str]:
         result_read_at=None,
         state__in=[FrameState.RETURNED, FrameState.FAILED],
     ).order_by("id")
-    return [str(number) for number in rows.values_list("id", flat=True)[:MAX_UNREAD]]
+    with planned_for_values():
+        return [str(number) for number in rows.values_list("id", flat=True)[:MAX_UNREAD]]
 
 
 def require_small(field: str, value: Any) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 
 from django.db.models import QuerySet
 
-from core.database import needs_transaction
+from core.database import needs_transaction, planned_for_values
 from core.decision import Code, Denied, refuse, stale
 from core.events import Event
 from core.machines import Swap, swap
@@ -29,14 +29,19 @@ class StackTop:
     stack: Stack
 
 
-def frames_taken_by(agent_id: int) -> QuerySet[Frame]:
-    """The frames that an agent has taken and not ended; works in the first (Spec: frames 8)."""
-    return Frame.objects.filter(assignee_id=agent_id, state=FrameState.TAKEN).order_by("-id")
+def frame_taken_by(agent_id: int, rows: QuerySet[Frame] | None = None) -> Frame | None:
+    """The newest frame that an agent has taken and not ended, the one it works in (Spec: frames 8).
+
+    `rows` are the frames that it is looked for among, with a lock for one.
+    """
+    found = Frame.objects.all() if rows is None else rows
+    with planned_for_values():
+        return found.filter(assignee_id=agent_id, state=FrameState.TAKEN).order_by("-id").first()
 
 
 def present_frame(agent_id: int) -> tuple[int | None, frozenset[str] | None]:
     """The id of the frame that an agent works in, and the tools that it restricts the agent to."""
-    frame = frames_taken_by(agent_id).first()
+    frame = frame_taken_by(agent_id)
     if frame is None:
         return None, None
     return frame.id, None if frame.allowed_tools is None else frozenset(frame.allowed_tools)
@@ -65,7 +70,7 @@ def lock_top(caller: Caller) -> StackTop:
     Raises Denied INVALID_TRANSITION if that is another one than when the caller was authenticated.
     """
     lock_agent(caller)
-    top = frames_taken_by(caller.agent.id).select_for_update().first()
+    top = frame_taken_by(caller.agent.id, Frame.objects.select_for_update())
     if (None if top is None else top.id) != caller.frame_id:
         raise refuse(
             Code.INVALID_TRANSITION,

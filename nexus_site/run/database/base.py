@@ -15,6 +15,7 @@ from psycopg.adapt import AdaptersMap
 from psycopg.pq import Format
 from psycopg_pool import ConnectionPool
 
+from core.database import PLANNED
 from core.hooks import Hook
 from nexus_site.run import cluster_lock
 from nexus_site.run.postgres import Cluster
@@ -71,6 +72,14 @@ class Cursor(base.ServerBindingCursor):
     def adapters(self) -> AdaptersMap:
         """How values are read and written; the same for each cursor."""
         return _adapters()
+
+    def execute(
+        self, query: Any, params: Any = None, *, prepare: bool | None = None, **more: Any
+    ) -> Any:
+        """As psycopg does, but prepare nothing that is to be planned for its values."""
+        if PLANNED.get():
+            prepare = False
+        return super().execute(query, params, prepare=prepare, **more)  # type: ignore[misc]
 
 
 class NewestFirst(ConnectionPool[Any]):

@@ -1,0 +1,126 @@
+"""What a call looks up for an agent costs the same where nearly all rows are of others.
+
+PostgreSQL may answer by a plan for no agent in particular (`tests/plans.py`). Row counts decide.
+"""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import pytest
+from django.db import connection, transaction
+from django.utils import timezone
+
+from contracts.queries import list_contracts
+from core.database import planned_for_values
+from governance.cases.inputs import list_cases
+from mailroom.escalations.threads import insert_in_thread
+from mailroom.models import Escalation
+from tests.company import Company
+from tests.loaded import loaded
+from tests.plans import most_of, renew_statistics
+from tests.settled import fill
+from toolbox.frames.services import take_next, unread_results
+from toolbox.frames.stack import frame_taken_by
+
+__all__ = ["loaded"]
+
+MOST = 500
+"""Rows that one statement may touch; the tables have 12,000 each, of other agents."""
+
+
+ENDED_OF_ONE = """
+UPDATE mailroom_escalation SET sender_id = (
+    SELECT id FROM orgchart_agent WHERE handle = 'extra_1' AND organisation_id = %s
+) WHERE state = 'answered'
+"""
+
+
+@pytest.fixture(scope="module")
+def full(loaded, django_db_blocker):
+    """The company with long tables, nearly all escalations of one agent."""
+    with django_db_blocker.unblock():
+        fill(loaded.organisation)
+        move("mailroom_escalation", ENDED_OF_ONE, loaded.organisation.id)
+    return loaded
+
+
+def move(table, statement, value):
+    with connection.cursor() as cursor:
+        cursor.execute("SET LOCAL session_replication_role = replica")
+        cursor.execute(statement, [value])
+        cursor.execute("SET LOCAL session_replication_role = origin")
+    renew_statistics(table)
+
+
+@pytest.fixture
+def nexus(full):
+    """The full company; what a test changes is taken back."""
+    atomic = transaction.atomic()
+    atomic._from_testcase = True
+    with atomic:
+        yield Company(full.organisation)
+        transaction.set_rollback(True)
+
+
+def escalate(caller):
+    new = Escalation(
+        mail_id="MAIL-of-a-test",
+        organisation_id=caller.organisation_id,
+        sender_id=caller.agent.id,
+        recipient_id=caller.policy.agents["it_manager"].id,
+        due_at=timezone.now(),
+    )
+    with transaction.atomic():
+        insert_in_thread(new, follows=None, root_id=None)
+        transaction.set_rollback(True)  # what is read again later shall find no thread either
+    return new.first_id
+
+
+def cases_of_another_organisation(caller):
+    other = SimpleNamespace(organisation_id=0, agent=caller.agent, role=caller.role)
+    return list_cases(state=None, cursor=None, limit=50, caller=other)["cases"]
+
+
+LOOKS = {
+    "contracts": lambda caller: list_contracts(caller=caller)["contracts"],
+    "cases": cases_of_another_organisation,
+    "its thread": escalate,
+    "the frame it is in": lambda caller: frame_taken_by(caller.agent.id),
+    "a frame that waits": lambda caller: take_next(caller=caller, now=timezone.now()),
+    "unread results": lambda caller: unread_results(caller=caller, inside=None),
+}
+
+
+@pytest.mark.parametrize("look", LOOKS.values(), ids=LOOKS.keys())
+def test_looks_at_few_rows_for_an_agent_that_has_none(nexus, look):
+    touched, found = most_of(lambda: look(nexus.caller("qa_worker")))
+    assert not found
+    assert touched < MOST
+
+
+@pytest.mark.parametrize("look", ["the frame it is in", "a frame that waits"])
+def test_looks_at_few_frames_of_an_agent_that_ended_many(nexus, look):
+    caller = nexus.caller("qa_worker")
+    ended = "UPDATE toolbox_frame SET assignee_id = %s WHERE state = 'returned'"
+    move("toolbox_frame", ended, caller.agent.id)
+    touched, found = most_of(lambda: LOOKS[look](caller))
+    assert not found
+    assert touched < MOST
+
+
+@pytest.mark.django_db
+def test_what_is_planned_for_its_values_is_not_kept():
+    def kept(statement):
+        with connection.cursor() as cursor:
+            for _ in range(3):
+                cursor.execute(statement, [1])
+            cursor.execute(
+                "SELECT count(*) FROM pg_prepared_statements WHERE statement = %s",
+                [statement.replace("%s", "$1")],
+            )
+            return cursor.fetchone()[0]
+
+    with planned_for_values():
+        assert kept("SELECT %s::int + 1") == 0
+    assert kept("SELECT %s::int + 2") == 1
