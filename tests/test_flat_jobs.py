@@ -11,6 +11,7 @@ from django.db import connection, transaction
 from django.utils import timezone
 
 from core.database import PLANNED
+from tasks.insight import prometheus
 from tests.loaded import loaded
 from tests.plans import rows_touched
 from tests.settled import fill
@@ -50,3 +51,8 @@ def test_reads_what_is_open(full, django_db_blocker, name):
         for sql, values, kept in reads:
             assert rows_touched(sql, values, kept=kept) < MOST, sql
         transaction.set_rollback(True)
+
+
+def test_metrics_count_unfinished_tasks_alone(full, django_db_blocker):
+    with django_db_blocker.unblock():
+        assert rows_touched(prometheus.STATES, None) < MOST

@@ -19,9 +19,11 @@ from tasks.vocabulary import UNFINISHED_SQL
 
 PERIOD = timedelta(hours=24)
 
+# `BETWEEN` keeps PostgreSQL from reading all tasks: it takes each state for a large part of them.
 STATES = f"""
 SELECT o.id::text, s.status, (SELECT count(*) FROM (
-    SELECT 1 FROM tasks_task t WHERE t.organisation_id = o.id AND t.status = s.status LIMIT 100000
+    SELECT 1 FROM tasks_task t
+    WHERE t.organisation_id = o.id AND t.status BETWEEN s.status AND s.status LIMIT 100000
 ) AS counted)
 FROM orgchart_organisation o
 CROSS JOIN unnest(ARRAY[{UNFINISHED_SQL}]) AS s(status) ORDER BY 1, 2
