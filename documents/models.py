@@ -211,7 +211,7 @@ class Artifact(models.Model):
     that of a later version.
     """
 
-    organisation = models.ForeignKey(Organisation, models.CASCADE, related_name="+")
+    organisation = models.ForeignKey(Organisation, models.CASCADE, related_name="+", db_index=False)
     agent = models.ForeignKey(Agent, models.PROTECT, related_name="+", db_index=False)
     group = models.ForeignKey(Group, models.PROTECT, null=True, related_name="+", db_index=False)
     name = models.CharField(max_length=120)
@@ -227,6 +227,7 @@ class Artifact(models.Model):
     class Meta:
         ordering = ["-id"]
         indexes = [
+            models.Index(fields=["organisation", "path", "-version"], name="artifact_path"),
             models.Index(
                 fields=["created_at"], condition=Q(filed_at=None), name="artifact_unfiled"
             ),

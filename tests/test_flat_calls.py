@@ -13,6 +13,8 @@ from django.utils import timezone
 
 from contracts.queries import list_contracts
 from core.database import planned_for_values
+from core.decision import Code, Denied
+from documents.attachments import keep_file
 from governance.cases.inputs import list_cases
 from mailroom.escalations.threads import insert_in_thread
 from mailroom.models import Escalation
@@ -82,7 +84,15 @@ def cases_of_another_organisation(caller):
     return list_cases(state=None, cursor=None, limit=50, caller=other)["cases"]
 
 
+def attach(caller):
+    """A file that is neither a document nor an artifact, and not there."""
+    with transaction.atomic(), pytest.raises(Denied) as refusal:
+        keep_file(caller, "reports/none.md")
+    assert refusal.value.deny.code is Code.NOT_FOUND
+
+
 LOOKS = {
+    "a file to attach": attach,
     "contracts": lambda caller: list_contracts(caller=caller)["contracts"],
     "cases": cases_of_another_organisation,
     "its thread": escalate,

@@ -11,6 +11,7 @@ from django.db import connection, transaction
 from django.utils import timezone
 
 from core.database import PLANNED
+from nexus_site.serving.metrics import WAITING
 from tasks.insight import prometheus
 from tests.loaded import loaded
 from tests.plans import rows_touched
@@ -19,6 +20,7 @@ from toolbox.scheduler import JOBS
 
 __all__ = ["loaded"]
 
+UNSENT, _, _ = WAITING.rpartition("UNION ALL")
 MOST = 4000
 """Rows that one statement may touch: those that are open, and their agents."""
 OF_ITS_OWN = {"ledger seals", "charts"}
@@ -53,6 +55,7 @@ def test_reads_what_is_open(full, django_db_blocker, name):
         transaction.set_rollback(True)
 
 
-def test_metrics_count_unfinished_tasks_alone(full, django_db_blocker):
+@pytest.mark.parametrize("statement", [prometheus.STATES, UNSENT], ids=["tasks", "notices"])
+def test_metrics_count_what_has_not_ended_alone(full, django_db_blocker, statement):
     with django_db_blocker.unblock():
-        assert rows_touched(prometheus.STATES, None) < MOST
+        assert rows_touched(statement, None) < MOST

@@ -12,8 +12,11 @@ from ledger import chain_end
 from ledger.sealer import read_backlog
 from toolbox.scheduler import failing_jobs, late_jobs, seconds_since_last_run
 
+# Each of these two states of notices has an index of its own.
 WAITING = """
-SELECT 'notices', state, count(*) FROM mailroom_outgoingnotice WHERE state <> 'sent' GROUP BY 2
+SELECT 'notices', state, count(*) FROM mailroom_outgoingnotice WHERE state = 'pending' GROUP BY 2
+UNION ALL
+SELECT 'notices', state, count(*) FROM mailroom_outgoingnotice WHERE state = 'dead' GROUP BY 2
 UNION ALL
 SELECT 'deployments', state, count(*) FROM workspace_deployment
     WHERE state = 'started' OR started_at > now() - interval '1 day' GROUP BY 2
