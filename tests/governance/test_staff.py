@@ -112,7 +112,7 @@ class TestAnOrganisationOfManyAgents:
     def test_that_is_founded_has_it_too(self, db, settings):
         settings.NEXUS_ORGANISATION_AGENTS = 3
         with pytest.raises(Denied) as problem:
-            load_company("nexus")
+            load_company("nexus", now=NOW)
         assert problem.value.deny.code is Code.QUOTA_EXCEEDED
 
 

@@ -100,6 +100,14 @@ class TestUsers:
         assert UserNumber.objects.filter(agent=hired).exists()
 
     @pytest.mark.django_db(transaction=True)
+    def test_are_not_counted_for_agents_that_are_gone_by_then(self):
+        company = load_company("nexus").organisation
+        role = Role.objects.get(organisation=company, name="backend_worker")
+        with transaction.atomic():
+            Agent.objects.create(organisation=company, handle="new", role=role).delete()
+        assert UserNumber.objects.count() == company.agents.count()
+
+    @pytest.mark.django_db(transaction=True)
     def test_are_different_for_agents_hired_at_once(self):
         company = load_company("nexus").organisation
         role = Role.objects.get(organisation=company, name="backend_worker")

@@ -7,6 +7,15 @@ decided on another organisation's policy.
 from django.db import migrations
 
 DEFERRED = """
+CREATE OR REPLACE FUNCTION workspace_number_agent() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    PERFORM pg_advisory_xact_lock(hashtextextended('user numbers', 0));
+    INSERT INTO workspace_usernumber (agent_id, number)
+    SELECT id, (SELECT coalesce(max(number), 0) + 1 FROM workspace_usernumber)
+    FROM orgchart_agent WHERE id = NEW.id  -- by then it may be gone, or numbered
+    ON CONFLICT (agent_id) DO NOTHING;
+    RETURN NULL;
+END $$;
 DROP TRIGGER workspace_agent_numbered ON orgchart_agent;
 CREATE CONSTRAINT TRIGGER workspace_agent_numbered AFTER INSERT ON orgchart_agent
     DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION workspace_number_agent();
