@@ -2,6 +2,7 @@
 
 from contextlib import suppress
 
+from django.db import connection
 from django.db.models import F
 from hypothesis import strategies as st
 from hypothesis.stateful import initialize, rule
@@ -40,6 +41,7 @@ class Changes(Deliveries):
             row = self.here.agent(same)
             row.pk, row.handle = None, handle
             row.save(force_insert=True)
+        connection.check_constraints()  # their user numbers are counted at the end of a transaction
         Organisation.objects.update(policy_version=F("policy_version") + 1)
         self.hands.tree(TRAINED)
 
