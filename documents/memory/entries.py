@@ -64,12 +64,11 @@ def newest_entries(
     if before is not None:
         rows = rows.filter(id__lt=before)
     floor = None
-    if writers is not None:
-        with planned_for_values():
-            floor = paging.floor_of(rows)
-        rows = rows.filter(Q(author=None) | Q(author__in=writers), id__gte=floor or 0)
-    rows = rows.filter(replaced_by=None).exclude(text="")
     with planned_for_values():
+        if writers is not None:
+            floor = paging.floor_of(rows)
+            rows = rows.filter(Q(author=None) | Q(author__in=writers), id__gte=floor or 0)
+        rows = rows.filter(replaced_by=None).exclude(text="")
         read = list(rows.select_related("author__group")[: limit + 1])
     found = fitting(read, limit=limit, size=size)
     more = floor if len(found) == len(read) else found[-1].id

@@ -5,6 +5,7 @@ import json
 import pytest
 from django.contrib.auth import get_user_model
 
+from core.decision import Denied
 from core.people import person_named
 from core.permissions import PeopleGroup
 from ledger.models import Event
@@ -21,7 +22,7 @@ from orgchart.models import (
 )
 from orgchart.policy_cache import current_policy
 from orgchart.second_person.edits import saving
-from orgchart.second_person.services import propose_change
+from orgchart.second_person.services import confirm_change, propose_change
 from orgchart.second_person.vocabulary import PendingState
 from tests.admin.forms import confirm, preview
 from tests.admin.places import change_page, edit_page, list_page, page_of
@@ -288,11 +289,6 @@ class TestConfirmation:
         assert newest_event().code == "VERSION_MISMATCH"
 
     def test_of_another_organisation_is_not_found(self, hr, board, company, rule):
-        from core.decision import Denied
-        from core.people import person_named
-        from orgchart.second_person.services import confirm_change
-        from tests.company import load_company
-
         row = widen(hr, rule)
         other = load_company("dev-team")
         with pytest.raises(Denied) as refused:
