@@ -31,12 +31,17 @@ def renew_statistics(table: str) -> None:
 
 
 def rows_touched(
-    statement: str, values: Mapping[str, Any] | Sequence[Any] | None, *, kept: bool = True
+    statement: str,
+    values: Mapping[str, Any] | Sequence[Any] | None,
+    *,
+    kept: bool = True,
+    after_others: bool = False,
 ) -> int:
     """Rows that a statement reads from tables, however many it returns.
 
     Of a statement that the server keeps, whichever is more: by the plan for these values, or by the
-    one that it goes on with after many executions, which may be for no values in particular.
+    one that it goes on with after many executions, which may be for no values in particular. That
+    it surely is `after_others`, whose values took so long that any plan seemed better.
     """
     with connection.cursor() as cursor:
         query = PostgresQuery(Transformer.from_context(cursor.cursor))
@@ -49,7 +54,11 @@ def rows_touched(
         declared = f"({', '.join(types)})" if types else ""
         written.execute(f"PREPARE asked {declared} AS ".encode() + query.query)
         found = [_explain(written, execute)]
-        if kept:
+        if kept and after_others:
+            written.execute("SET plan_cache_mode = force_generic_plan")
+            found.append(_explain(written, execute))
+            written.execute("RESET plan_cache_mode")
+        elif kept:
             for _ in range(PLANNED_FOR_VALUES):
                 written.execute(f"EXPLAIN {execute}".encode())
             found.append(_explain(written, execute))
@@ -69,7 +78,7 @@ def _explain(cursor: psycopg.ClientCursor, execute: str) -> int:
     return _count(cursor.fetchone()[0][0]["Plan"])
 
 
-def most_of(work: Callable[[], Answer]) -> tuple[int, Answer]:
+def most_of(work: Callable[[], Answer], *, after_others: bool = False) -> tuple[int, Answer]:
     """The most rows that a statement of this work touches, and what it returned."""
     found: list[tuple[str, Any, bool]] = []
 
@@ -80,7 +89,11 @@ def most_of(work: Callable[[], Answer]) -> tuple[int, Answer]:
     with connection.execute_wrapper(keep):
         answer = work()
     reads = [each for each in found if "SELECT" in each[0]]
-    return max(rows_touched(sql, values, kept=kept) for sql, values, kept in reads), answer
+    touched = [
+        rows_touched(sql, values, kept=kept, after_others=after_others)
+        for sql, values, kept in reads
+    ]
+    return max(touched), answer
 
 
 def _count(node: Mapping[str, Any]) -> int:

@@ -16,7 +16,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationErr
 from core import paging
 from core.actions import Action
 from core.actors import Actor
-from core.database import hold_lock
+from core.database import hold_lock, planned_for_values
 from core.decision import Code, Denied, refuse
 from core.ids import row_id
 from core.permissions import Deed, require_deed
@@ -182,7 +182,8 @@ def list_feedback(
         found = found.filter(source=source)
     if place is not None:
         found = found.filter(id__lt=place)
-    rows = list(found.select_related("task").order_by("-id")[: limit + 1])
+    with planned_for_values():
+        rows = list(found.select_related("task").order_by("-id")[: limit + 1])
     page, more = paging.cut(rows, limit, lambda row: row.id)
     reads = readership_of(caller.policy, caller.agent)
     return {
