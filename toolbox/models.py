@@ -122,9 +122,11 @@ class RateBucket(models.Model):
 class Watch(models.Model):
     """A process waits for what happens to an agent (`toolbox.watches`).
 
-    `listener` is the server's process that hears the notifications for it.
+    `listener` is the server's process that hears the notifications for it. Unlogged, so no sequence
+    numbers the rows: on a replica that takes over, PostgreSQL cannot read such a sequence.
     """
 
+    id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     agent_id = models.BigIntegerField()
     listener = models.IntegerField()
 

@@ -10,13 +10,15 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterable
 from typing import Any
+from uuid import UUID
 
 import psycopg
 from django.db import connection
 
 ANNOUNCE = """
-INSERT INTO toolbox_watch (agent_id, listener)
-SELECT agent_id, %(listener)s FROM unnest(%(agents)s::bigint[]) AS agent_id RETURNING agent_id, id
+INSERT INTO toolbox_watch (id, agent_id, listener)
+SELECT gen_random_uuid(), agent_id, %(listener)s FROM unnest(%(agents)s::bigint[]) AS agent_id
+RETURNING agent_id, id
 """
 RETIRE = "DELETE FROM toolbox_watch WHERE id = ANY(%s)"
 CLEAN = """
@@ -34,7 +36,7 @@ class Watches:
     def __init__(self, waited_for: Callable[[], Iterable[int]]) -> None:
         self._waited_for = waited_for
         self._lock = threading.Lock()
-        self._rows: dict[int, list[int]] = {}
+        self._rows: dict[int, list[UUID]] = {}
         self._unwanted: set[int] = set()
         self.listener = 0
 

@@ -42,6 +42,14 @@ class TestEveryMigration:
         assert fixed == []
 
 
+@pytest.mark.django_db
+def test_no_sequence_is_unlogged():
+    """PostgreSQL 18 cannot read such a sequence on a replica that has taken over."""
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT relname FROM pg_class WHERE relkind = 'S' AND relpersistence = 'u'")
+        assert cursor.fetchall() == []
+
+
 def rows():
     """Every row of every table of ours that this state of the database has, as text."""
     found = {}
