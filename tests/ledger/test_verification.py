@@ -285,7 +285,8 @@ class TestVerifyOfSeals:
             assert (finding.fault, finding.seq) == (SealFault.EVENT_UNSEALED, seq)
             monkeypatch.setattr(sealer, "LATEST", 0.0)  # the transaction is young
             finding = verify().finding
-            assert re.search(r"process \d+ \(role nexus", finding.message)
+            role = other.info.user
+            assert re.search(rf"process \d+ \(role {role}", finding.message)
         seal_until_covered([seq])
         assert verify().finding is None
 
