@@ -17,6 +17,7 @@ from django.db.migrations.executor import MigrationExecutor
 from pydantic import TypeAdapter, ValidationError
 
 from core.actors import System
+from core.database import fetch_row
 from core.decision import Denied
 from core.files import keep_names
 from core.permissions import PeopleGroup
@@ -35,6 +36,8 @@ from workspace.git.repositories import ensure_repositories
 
 log = structlog.get_logger(__name__)
 
+UTF8 = "UTF8"
+"""The only encoding of a database that keeps each character of each language."""
 PEOPLE = {group.lower(): group for group in PeopleGroup}
 """The first user of each group, by name."""
 
@@ -65,6 +68,17 @@ class DatabaseOfLaterVersion(WrongDatabase):
         )
 
 
+class UnfitDatabase(WrongDatabase):
+    """The database cannot keep every text: a mail in Chinese would answer 500."""
+
+    def __init__(self, encoding: str) -> None:
+        super().__init__(
+            f"The database keeps texts as {encoding}, which lacks most characters. Create one with "
+            "`CREATE DATABASE … ENCODING 'UTF8' TEMPLATE template0` and name it in DATABASE_URL; "
+            "`manage.py backup` and `restore` bring into it what is in this one"
+        )
+
+
 class UnreadableKeys(Exception):
     """A file of agents' keys is damaged: a key added to it would replace all that it had."""
 
@@ -92,8 +106,11 @@ def damaged_files() -> Iterator[str]:
 def migrate() -> bool:
     """Bring the tables and people's rights up to date; say whether there was anything to do.
 
-    Raises DatabaseGone, DatabaseOfLaterVersion. Spec: clocks 13.
+    Raises UnfitDatabase, DatabaseGone, DatabaseOfLaterVersion. Spec: clocks 13, clocks 20.
     """
+    (encoding,) = fetch_row("SHOW server_encoding")
+    if encoding != UTF8:
+        raise UnfitDatabase(encoding)
     executor = MigrationExecutor(connection)
     if later := later_migrations(executor.loader.applied_migrations, executor.loader):
         raise DatabaseOfLaterVersion(later)

@@ -7,6 +7,7 @@ import shutil
 import stat
 import subprocess
 import sys
+from contextlib import contextmanager
 from urllib.parse import quote
 
 import psycopg
@@ -91,18 +92,48 @@ class TestMigrate:
         assert Group.objects.filter(name__in=first_run.PEOPLE.values()).count() == 4
 
 
-@pytest.fixture
-def fresh():
+@contextmanager
+def empty_database(options=""):
     """The address of an empty database beside the test's own, and a connection to it."""
     given = connection.settings_dict
     name, place = f"{given['NAME']}_fresh", quote(given["HOST"])
     owner = {"host": given["HOST"], "user": given["USER"], "autocommit": True}
     with psycopg.connect(**owner, dbname="postgres") as cluster:
         cluster.execute(f"DROP DATABASE IF EXISTS {name} WITH (FORCE)")
-        cluster.execute(f"CREATE DATABASE {name}")
+        cluster.execute(f"CREATE DATABASE {name} {options}")
         with psycopg.connect(**owner, dbname=name) as made:
             yield f"postgresql://{given['USER']}@/{name}?host={place}", made
         cluster.execute(f"DROP DATABASE {name} WITH (FORCE)")
+
+
+@pytest.fixture
+def fresh():
+    """An empty database as the product makes its own."""
+    with empty_database() as made:
+        yield made
+
+
+def begin(address, folder):
+    """Begin a start of NEXUS on a database."""
+    words = "from nexus_site.management.commands.up import Command; exit(Command().begin())"
+    return subprocess.run(
+        [sys.executable, "manage.py", "shell", "--no-imports", "-c", words],
+        cwd=settings.BASE_DIR,
+        env=os.environ | {"DATABASE_URL": address, "NEXUS_VAR": str(folder)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+@pytest.mark.parametrize("encoding", ["LATIN1", "SQL_ASCII"])
+def test_a_database_that_cannot_keep_every_text_is_refused(tmp_path, encoding):
+    options = f"ENCODING '{encoding}' LOCALE 'C' TEMPLATE template0"
+    with empty_database(options) as (address, database):
+        started = begin(address, tmp_path)
+        assert started.returncode == 1
+        assert f"keeps texts as {encoding}" in started.stderr
+        assert database.execute("SELECT to_regclass('auth_user')").fetchone() == (None,)
 
 
 class TestADatabaseThatIsGone:
@@ -112,15 +143,7 @@ class TestADatabaseThatIsGone:
         ledger = tmp_path / "ledger"
         ledger.mkdir()
         (ledger / HEAD).write_text('{"number": 8, "digest": "00"}', encoding="ascii")
-        begin = "from nexus_site.management.commands.up import Command; exit(Command().begin())"
-        started = subprocess.run(
-            [sys.executable, "manage.py", "shell", "--no-imports", "-c", begin],
-            cwd=settings.BASE_DIR,
-            env=os.environ | {"DATABASE_URL": address, "NEXUS_VAR": str(tmp_path)},
-            capture_output=True,
-            text=True,
-            check=False,
-        )
+        started = begin(address, tmp_path)
         assert started.returncode == 1
         assert "The database is empty" in started.stderr
         assert database.execute("SELECT to_regclass('auth_user')").fetchone() == (None,)
