@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -39,8 +40,13 @@ MOST = 50_000
 PAGE = 100
 """Rows that are held at once: an agent can make each of them 400,000 characters long."""
 FORMATS = {"csv": "text/csv; charset=utf-8", "json": "application/json"}
-RISKY = (*"=+-@", *"\uff1d\uff0b\uff0d\uff20", "\t", "\r", "\n")
+SIGNS = "=+-@\uff1d\uff0b\uff0d\uff20"
+RISKY = (*SIGNS, "\t", "\r", "\n")
 """A spreadsheet takes a cell that begins so for a formula; in Chinese or Japanese wide ones too."""
+RISKY_WITHIN = re.compile(rf"""([;\t\r\n]"*)(?=[{re.escape(SIGNS)}])""")
+"""Where one that splits cells at semicolons, as in most of Europe, or at tabs begins such a cell:
+it knows no quotes around a cell that begins after a comma.
+"""
 
 
 class ExportingAdmin:
@@ -172,7 +178,10 @@ def _cell(value: Any) -> str:
         return ""
     is_json = isinstance(value, dict | list)
     words = json.dumps(value, cls=DjangoJSONEncoder) if is_json else show_in_text(_moment(value))
-    return f"'{words}" if words.startswith(RISKY) and not isinstance(value, int) else words
+    if isinstance(value, int):
+        return words
+    words = RISKY_WITHIN.sub(r"\1'", words)
+    return f"'{words}" if words.startswith(RISKY) else words
 
 
 def _moment(value: Any) -> str:

@@ -237,6 +237,21 @@ class TestAnExport:
         assert exporting._cell(cell).startswith("'")
         assert exporting._cell(-5) == "-5"
 
+    @pytest.mark.parametrize("delimiter", [",", ";", "\t"])
+    @pytest.mark.parametrize(
+        "subject", ["a;=1+1", 'a;"=1+1', "a\t=1+1", "a;\uff1d1+1", "a;;@SUM(A1)", "=1;-1"]
+    )
+    def test_begins_none_where_cells_end_at_other_signs(
+        self, observer, company, subject, delimiter
+    ):
+        """A semicolon in most of Europe; a program may also split at tabs."""
+        made = {"organisation": company.organisation, "created_by": "agent:ceo"}
+        Task.objects.create(number=1, subject=subject, description=f"a\n{subject}", **made)
+        file = text_of(observer.post("/admin/tasks/task/export/", {"format": "csv"}))
+        cells = [cell for row in csv.reader(io.StringIO(file), delimiter=delimiter) for cell in row]
+        signs = tuple(exporting.SIGNS)
+        assert [cell for cell in cells if cell.lstrip('"').startswith(signs)] == []
+
     @pytest.mark.parametrize("value", ["a\x1b[2Jb", ["a\x1b[2Jb"]])
     def test_steers_no_terminal(self, value):
         assert "\x1b" not in exporting._cell(value)
