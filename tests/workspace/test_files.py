@@ -222,6 +222,13 @@ class TestASharedFolder:
         assert code(second, "write_file", path=f"{long}2", content="yours") == "OK"
         assert code(first, "read_file", path=f"{long}1") == "OK"
 
+    def test_is_explained_as_it_is_decided(self, judges):
+        first, second = judges
+        assert code(first, "write_file", path=self.PATH, content="mine") == "OK"
+        yours = {"path": self.PATH, "content": "yours"}
+        assert explain(second, "write_file", yours, now=NOW)["error_code"] == "SCOPE_DENIED"
+        assert explain(first, "write_file", yours, now=NOW)["allowed"] is True
+
     def test_is_read_by_those_above(self, judges, nexus):
         assert code(judges[0], "write_file", path=self.PATH, content="mine") == "OK"
         mail = {"to": "it_manager", "type": "info", "subject": "s", "body": "b"}

@@ -107,6 +107,13 @@ def write_file(*, caller: Caller, path: str, content: str, now: datetime) -> Wri
     return {"sha256": digest, "bytes": len(data)}
 
 
+def require_writable(*, caller: Caller, path: str) -> None:
+    """Raise Denied where `write_file` would be refused, but for the room in the home."""
+    require_paths(caller, [path], Access.WRITE)
+    with transaction.atomic():
+        require_own(caller, path)
+
+
 def read_log(*, caller: Caller, path: str, lines: int) -> LogLines:
     """The last lines of a log file in the caller's scope (Spec: hands 11). Raises as read_file."""
     require_paths(caller, [path], Access.READ)

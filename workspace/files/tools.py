@@ -6,13 +6,12 @@ from datetime import datetime
 
 from pydantic import Field
 
-from orgchart.policy.vocabulary import Access, ToolGroup
+from orgchart.policy.vocabulary import ToolGroup
 from toolbox.caller import Caller
 from toolbox.registry import CODING_ONLY, tool
 from workspace.files import services
 from workspace.param_types import OnePath, PathAndContent
 from workspace.results import FileContent, LogLines, WrittenFile
-from workspace.services import require_paths
 
 
 def _check_read(caller: Caller, params: OnePath, now: datetime) -> None:
@@ -45,13 +44,17 @@ def read_code(caller: Caller, params: OnePath, now: datetime) -> FileContent:
     return services.read_file(caller=caller, path=params.path)
 
 
+def _check_write(caller: Caller, params: PathAndContent, now: datetime) -> None:
+    services.require_writable(caller=caller, path=params.path)
+
+
 @tool(
     "write_file",
     group=ToolGroup.CODE,
     modes=CODING_ONLY,
     destructive=True,
     idempotent=True,
-    dry_run=lambda caller, params, now: require_paths(caller, [params.path], Access.WRITE),
+    dry_run=_check_write,
 )
 def write_file(caller: Caller, params: PathAndContent, now: datetime) -> WrittenFile:
     """Write a file in your scope, whole."""
