@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from django.db.models import QuerySet
+
 from core.actions import Action
 from core.database import hold_lock, needs_transaction
 from core.decision import Code, refuse
@@ -27,10 +29,19 @@ def is_shown(caller: Caller, path: str) -> bool:
 
 @needs_transaction
 def require_own(caller: Caller, path: str) -> None:
-    """Check that the caller writes over no file that is not shown to it; one writer at a time.
+    """Check that the caller writes over no document, and no file that is not shown to it; one
+    writer at a time.
 
-    Raises Denied SCOPE_DENIED.
+    What would be in a document's place has its author for those who read it. Raises Denied
+    SCOPE_DENIED.
     """
+    if is_of_company(path) and _documents(caller, path).exists():
+        raise refuse(
+            Code.SCOPE_DENIED,
+            f"{path} is refused: it is a document, which stays as it was filed",
+            "write another document, or choose another name",
+            rule="a document is never overwritten (spec: files 18)",
+        )
     if not _is_shared(caller, path):
         return
     hold_lock("shared file", caller.organisation_id, path)
@@ -50,13 +61,19 @@ def _is_shared(caller: Caller, path: str) -> bool:
 
 def _writer(caller: Caller, path: str) -> Agent | None:
     """The agent that wrote a file of the company tree last; None for people and unknown ones."""
-    organisation_id = caller.organisation_id
-    documents = Document.objects.filter(organisation_id=organisation_id, path=path)
-    author = documents.values_list("author_id", flat=True).first()
+    author = _documents(caller, path).values_list("author_id", flat=True).first()
     if author is not None:
         return caller.policy.by_id.get(author)
     written = last_event(
-        f"file:{path}"[:200], organisation_id, action=Action.FILE_WRITTEN, details__path=path
+        f"file:{path}"[:200],
+        caller.organisation_id,
+        action=Action.FILE_WRITTEN,
+        details__path=path,
     )
     actor = written.actor if written else ""
     return caller.policy.agents.get(actor.removeprefix("agent:"))
+
+
+def _documents(caller: Caller, path: str) -> QuerySet[Document]:
+    """The document that is filed at a path, if any."""
+    return Document.objects.filter(organisation_id=caller.organisation_id, path=path)

@@ -11,8 +11,12 @@ from contextlib import contextmanager
 from dataclasses import replace
 
 import pytest
+from django.db import transaction
 
+from core.actions import Action
 from documents import root
+from documents.models import DocumentKind
+from documents.services import DocumentDraft, insert_document
 from documents.tree import Missing, SafeTree, Unsafe
 from ledger.models import Event
 from orgchart.models import Agent
@@ -221,6 +225,23 @@ class TestASharedFolder:
         assert code(first, "write_file", path=f"{long}1", content="mine") == "OK"
         assert code(second, "write_file", path=f"{long}2", content="yours") == "OK"
         assert code(first, "read_file", path=f"{long}1") == "OK"
+
+    def test_keeps_each_document_as_it_was_filed(
+        self, judges, nexus, django_capture_on_commit_callbacks
+    ):
+        """A manager's report there is for both judges; what one wrote over it would be, too."""
+        first, second = judges
+        draft = DocumentDraft(
+            kind=DocumentKind.REPORT, folder="reports/qa/", title="t", body="for both",
+            report_type="status", department="qa",
+        )  # fmt: skip
+        with django_capture_on_commit_callbacks(execute=True), transaction.atomic():
+            manager = caller_of(nexus, "it_manager")
+            report = insert_document(manager, draft, Action.REPORT_FILED, NOW)
+        message = {"path": report.path, "content": "for you"}
+        assert explain(first, "write_file", message, now=NOW)["error_code"] == "SCOPE_DENIED"
+        assert code(first, "write_file", **message) == "SCOPE_DENIED"
+        assert services.read_file(caller=second, path=report.path)["content"] == "for both"
 
     def test_is_explained_as_it_is_decided(self, judges):
         first, second = judges
