@@ -7,6 +7,7 @@ from datetime import datetime
 from django.db import transaction
 
 from contracts import rules, store
+from contracts.deadlines import reopen_deadlines
 from contracts.models import Contract
 from contracts.results import ContractVersion
 from contracts.rules import ContractFacts
@@ -61,6 +62,7 @@ def close_contract(
         was = f"contract {row.state}"
         told = rules.reason_told(contract, party, reason.strip(), policy)
         if outcome is ContractOutcome.REWORK:
+            reopen_deadlines(row)
             row.rework()
         else:
             _close(row, outcome, told, caller, now)

@@ -38,6 +38,14 @@ def insert_deadlines(contract: Contract, *, now: datetime) -> None:
     )
 
 
+@needs_transaction
+def reopen_deadlines(contract: Contract) -> None:
+    """Let what fell due while a contract was in review be told, as it is sent back now."""
+    Deadline.objects.filter(contract_id=contract.id, done_at__gt=contract.submitted_at).update(
+        done_at=None
+    )
+
+
 def notify_due(now: datetime) -> int:
     """Notify the parties of every deadline that is due; returns how many rows were handled."""
     due = Deadline.objects.filter(done_at=None, due_at__lte=now).order_by("due_at")

@@ -22,6 +22,7 @@ from tests.contracts.world import (
     now,
     refusal,
     row,
+    submit,
 )
 
 NOW = now()
@@ -91,6 +92,28 @@ class TestDeadlines:
         assert notify_due(now=due) == 2
         subjects = told("backend_worker") + told("it_manager")
         assert not [s for s in subjects if "due" in s]
+
+    @pytest.mark.parametrize(
+        ("before", "reader", "said"),
+        [
+            (timedelta(hours=20), "backend_worker", "{} is due soon"),
+            (timedelta(0), "it_manager", "{} of backend_worker is overdue"),
+        ],
+    )
+    def test_tells_what_fell_due_in_review_once_the_work_is_sent_back(
+        self, nexus, before, reader, said
+    ):
+        due = now() + timedelta(days=2)
+        contract = at_state(nexus, "review", deadline=due)
+        said = said.format(contract)
+        notify_due(now=due - before)
+        assert said not in told(reader)
+        close(nexus, contract, "rework")
+        notify_due(now=due - before)
+        assert told(reader).count(said) == 1
+        submit(nexus, contract, at=due + timedelta(seconds=1))
+        close(nexus, contract, "rework")
+        assert notify_due(now=due - before) == 0
 
     def test_leaves_an_event_of_each(self, nexus):
         due = now() + timedelta(days=2)

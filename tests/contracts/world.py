@@ -77,6 +77,7 @@ def submit(
     by: str = "backend_worker",
     kind=ReportKind.COMPLETION,
     version=None,
+    at=None,
 ):
     return services.submit_report(
         contract_id=contract_id,
@@ -86,7 +87,7 @@ def submit(
         report_type=None,
         expected_version=version,
         caller=company.caller(by),
-        now=now(),
+        now=at or now(),
     )
 
 
