@@ -5,12 +5,14 @@ from __future__ import annotations
 import csv
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from copy import copy
 from typing import Any
 
 from django.contrib.admin.options import IncorrectLookupParameters
 from django.contrib.admin.utils import flatten
 from django.contrib.admin.views.main import ERROR_FLAG
+from django.contrib.auth import get_user
 from django.core.exceptions import PermissionDenied
 from django.core.serializers.json import DjangoJSONEncoder
 from django.db import connection
@@ -33,7 +35,7 @@ from core.control_characters import show_in_text
 from core.database import give_back_connection
 from core.events import Event, record_event
 from core.labels import Text
-from core.people import ADMIN_TOOL, signed_in
+from core.people import ADMIN_TOOL, organisations_of, signed_in
 
 MOST = 50_000
 """Rows of one file, the newest; the file says when there are more."""
@@ -136,19 +138,40 @@ class ExportingAdmin:
             )
         )
         fields = self._columns(request)
-        parts = _as_csv(rows, fields) if kind == "csv" else _as_json(rows, fields)
+        pages = _pages(rows, fields, lambda: self._may_still_look(request))
+        parts = _as_csv(pages, fields) if kind == "csv" else _as_json(pages, fields)
         response = StreamingHttpResponse(parts, content_type=FORMATS[kind])
         name = f"{opts.model_name}-{now:%Y%m%d-%H%M%S}.{kind}"
         response.headers["Content-Disposition"] = f'attachment; filename="{name}"'
         response.headers["Cache-Control"] = "no-store"
         return response
 
+    def _may_still_look(self, request: HttpRequest) -> bool:
+        """Whether the person's session, their right and their organisations hold (Spec: people 35).
 
-def _pages(rows: QuerySet[Any], fields: Sequence[Field[Any, Any]]) -> Iterator[list[Any]]:
-    """The newest rows, a page at a time: no cursor and no transaction stays open meanwhile."""
+        A client that reads slowly makes a file last for hours.
+        """
+        again = copy(request)
+        again.session = type(request.session)(request.session.session_key)
+        again.user = get_user(again)
+        if not self.has_view_permission(again):  # type: ignore[attr-defined]
+            return False
+        before, now = signed_in(request).organisations, organisations_of(again.user)
+        return now is None or (before is not None and before <= now)
+
+
+def _pages(
+    rows: QuerySet[Any], fields: Sequence[Field[Any, Any]], may_look: Callable[[], bool]
+) -> Iterator[list[Any]]:
+    """The newest rows, a page at a time: no cursor and no transaction stays open meanwhile.
+
+    Raises PermissionDenied where the person may look no more: the file ends unfinished.
+    """
     names = ["pk", *(field.attname for field in fields)]
     last, left = None, MOST
     while left > 0:
+        if last is not None and not may_look():
+            raise PermissionDenied
         part = rows.order_by("-pk") if last is None else rows.order_by("-pk").filter(pk__lt=last)
         page = list(part.values_list(*names)[: min(PAGE, left)])
         if not connection.in_atomic_block:  # the next page may be read in another thread
@@ -166,10 +189,10 @@ class _Line:
         return line
 
 
-def _as_csv(rows: QuerySet[Any], fields: Sequence[Field[Any, Any]]) -> Iterator[bytes]:
+def _as_csv(pages: Iterator[list[Any]], fields: Sequence[Field[Any, Any]]) -> Iterator[bytes]:
     writer = csv.writer(_Line())
     yield str(writer.writerow([field.attname for field in fields])).encode()
-    for page in _pages(rows, fields):
+    for page in pages:
         yield "".join(str(writer.writerow([_cell(v) for v in row])) for row in page).encode()
 
 
@@ -188,10 +211,10 @@ def _moment(value: Any) -> str:
     return str(value.isoformat()) if hasattr(value, "isoformat") else str(value)
 
 
-def _as_json(rows: QuerySet[Any], fields: Sequence[Field[Any, Any]]) -> Iterator[bytes]:
+def _as_json(pages: Iterator[list[Any]], fields: Sequence[Field[Any, Any]]) -> Iterator[bytes]:
     names = [field.attname for field in fields]
     before = "["
-    for page in _pages(rows, fields):
+    for page in pages:
         for row in page:
             line = json.dumps(dict(zip(names, row, strict=True)), cls=DjangoJSONEncoder)
             yield f"{before}\n{line}".encode()

@@ -9,6 +9,8 @@ from datetime import timedelta
 
 import pytest
 from django.contrib import admin
+from django.contrib.auth.models import User
+from django.core.exceptions import PermissionDenied
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
@@ -201,6 +203,31 @@ class TestAnExport:
         for answer in (observer.get(address), observer.post(address, {"format": "csv"})):
             assert (answer.status_code, answer.headers.get("Location")) == (302, f"{listed}?e=1")
         assert not Event.objects.filter(action="list.exported").exists()
+
+    @pytest.mark.parametrize("ended", ["membership", "group", "session", "account"])
+    @pytest.mark.parametrize("kind", ["csv", "json"])
+    def test_ends_with_the_right_to_look(self, observer, company, monkeypatch, kind, ended):
+        """A client that reads slowly makes a file last for hours."""
+        monkeypatch.setattr(exporting, "PAGE", 2)
+        made = {"organisation": company.organisation, "created_by": "agent:ceo"}
+        Task.objects.bulk_create(Task(number=n, subject=f"Row {n}.", **made) for n in range(1, 7))
+        answer = observer.post("/admin/tasks/task/export/", {"format": kind})
+        parts, user = iter(answer), answer.wsgi_request.user
+        read = b""
+        while b"Row 5." not in read:
+            read += next(parts)
+        match ended:
+            case "membership":
+                Membership.objects.filter(person=user).delete()
+            case "group":
+                user.groups.clear()
+            case "session":
+                observer.logout()
+            case "account":
+                User.objects.filter(pk=user.pk).update(is_active=False)
+        with pytest.raises(PermissionDenied):
+            read += b"".join(parts)
+        assert b"Row 4." not in read
 
     def test_is_for_who_may_look_only(self, hr, nobody, company):
         for client, page in ((hr, "/admin/mailroom/mail/"), (nobody, "/admin/orgchart/agent/")):
