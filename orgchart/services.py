@@ -50,6 +50,10 @@ roles_changed = Hook[[Sequence[int], Actor, datetime], object]("agents have anot
 `role_changed` is called for each: for what has to be locked first."""
 role_changed = Hook[[int, Actor, datetime], object]("an agent has another role")
 """The agent's id, who changed it, and when, in the transaction of the change."""
+agents_activated = Hook[[Sequence[int], Actor, datetime], object]("agents are active again")
+"""The ids of all of them, who changed it, and when, in the transaction of the change: what they
+held before is theirs no more, also where no scheduled job has run since they were deactivated.
+"""
 MOST_SENTENCES = 2000
 allow_by_contract = Hook[[Person, Policy, Policy, datetime], Allow](
     "an org_change contract that a person names in place of a second person"
@@ -138,6 +142,8 @@ def change_policy(  # noqa: PLR0913  a change has these parts
                 roles_changed(changed_ids, caller, now)
             for agent_id in changed_ids:
                 role_changed(agent_id, caller, now)
+            if activated_ids := _agents_active_again(change):
+                agents_activated(activated_ids, caller, now)
             if change.before is not None and isinstance(caller, Person) and not caller.at_shell:
                 revoke_outgrown_keys(change.before, change.after, caller=caller, now=now)
             record(
@@ -286,6 +292,16 @@ def _agents_of_another_role(change: PolicyChange) -> list[int]:
         agent.id
         for agent in change.after.agents.values()
         if agent.id in before and before[agent.id].role != agent.role
+    ]
+
+
+def _agents_active_again(change: PolicyChange) -> list[int]:
+    """The ids of the agents that the change activates again."""
+    before = {} if change.before is None else change.before.by_id
+    return [
+        agent.id
+        for agent in change.after.agents.values()
+        if agent.active and agent.id in before and not before[agent.id].active
     ]
 
 

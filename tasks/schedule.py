@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import datetime
 from functools import partial
 
 from django.db.models import F, QuerySet
 
 from core.actions import Action
-from core.actors import System
+from core.actors import Actor, System
 from core.decision import Denied
 from core.events import Event
 from core.limits import BIGGEST_VERSION
@@ -16,6 +17,7 @@ from orgchart.models import Organisation
 from orgchart.pauses.services import Resumed, is_paused, resumed
 from orgchart.policy.compiled import Agent, Policy
 from orgchart.policy_cache import current_policy
+from orgchart.services import agents_activated
 from tasks.callers import charge_agent
 from tasks.dependencies import ROWS_OF_NOTICE
 from tasks.models import UNDATED, Task
@@ -67,6 +69,19 @@ def begin_leases_anew(done: Resumed) -> None:
     claims = Task.objects.filter(organisation_id=done.organisation_id, lease_due_at__lt=due)
     of_agent = {} if done.agent_id is None else {"owner_id": done.agent_id}
     claims.filter(**of_agent).update(lease_due_at=due)
+
+
+@agents_activated.join
+def release_what_was_left(agent_ids: Sequence[int], caller: Actor, now: datetime) -> None:
+    """Free the tasks that agents which are activated again left, where no run of the job did."""
+    left = Task.objects.filter(
+        owner_id__in=agent_ids, status__in=sorted(UNFINISHED), version__lt=BIGGEST_VERSION
+    )
+    rows = list(left.select_for_update().order_by("id"))
+    if rows:
+        policy = current_policy(caller.organisation_id)
+        for task in rows:
+            _release(task, policy, now=now, was_deactivated=True)
 
 
 def undated_claims() -> QuerySet[Task]:

@@ -10,9 +10,12 @@ from django.utils import timezone
 
 from core.decision import Code, Denied
 from governance.staff.deactivation import deactivate_by_person
+from ledger.models import Event
 from orgchart.packs import load_pack
 from orgchart.policy.vocabulary import ToolMode
 from orgchart.staffing import activate_agent
+from tasks.models import Task
+from tasks.schedule import release_overdue
 from tests.company import PACKS, load_company
 from tests.concurrency import at_once, is_waiting_for_a_lock
 from tests.patience import PATIENCE
@@ -88,6 +91,17 @@ class TestActivatedAgain:
         assert company.call(AGENT, "current_time").status == 401
         activate(company)
         assert company.call(AGENT, "current_time").status == 401
+
+    def test_owns_no_task_where_no_job_ran_meanwhile(self, company):
+        """Its superior, and the ledger, were told that the task is free for others."""
+        task = company.call(AGENT, "task_create", subject="x").result["id"]
+        company.call(AGENT, "task_update", taskId=task, owner=AGENT, status="in_progress")
+        assert Task.objects.get().owner.handle == AGENT
+        deactivate(company)
+        activate(company)
+        assert (Task.objects.get().owner, Task.objects.get().status) == (None, "in_progress")
+        assert Event.objects.get(action="task.lease_expired").for_agent_id is not None
+        assert release_overdue(now=timezone.now()) == 0
 
 
 class TestDeactivatedAtTheSameMoment:

@@ -3,7 +3,7 @@
 import pytest
 from django.utils import timezone
 
-from orgchart.models import Group
+from orgchart.models import Agent, Group
 from orgchart.services import change_policy
 from orgchart.staffing import activate_agent, deactivate_agent
 from tests.company import load_company
@@ -94,6 +94,19 @@ class TestAFrameOfAnAgentThatLeft:
         activate()
         company.keys.pop(DEVELOPER)
         assert company.get("/api/v1/me", DEVELOPER).body["frame"] is None
+
+    @pytest.mark.parametrize("who", [DEVELOPER, LEADER])
+    def test_is_not_there_either_where_no_scheduler_ran_meanwhile(self, company, who):
+        worked_in = delegate(company, LEADER, DEVELOPER)
+        take(company, DEVELOPER)
+        opened_inside = delegate(company, DEVELOPER, ARCHITECT)
+        change = {"caller": company.system, "now": timezone.now(), "reason": "r"}
+        Agent.objects.filter(handle=who).update(active=False)
+        activate_agent(handle=who, **change)
+        company.keys.pop(who)
+        assert company.get("/api/v1/me", DEVELOPER).body["frame"] is None
+        assert state(worked_in) == ("failed" if who == DEVELOPER else "cancelled")
+        assert state(opened_inside) == "cancelled"
 
     def test_of_others_stays(self, company):
         frame_id = delegate(company, LEADER, ARCHITECT)

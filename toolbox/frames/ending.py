@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
 from functools import partial
 from typing import Any
@@ -20,6 +20,7 @@ from core.permissions import Deed, require_deed
 from ledger.services import insert_event
 from orgchart.pauses.services import Resumed, is_paused, resumed
 from orgchart.policy_cache import current_policy
+from orgchart.services import agents_activated
 from toolbox.caller import Caller
 from toolbox.frames import rules
 from toolbox.frames.services import frame_number, no_such_frame, require_small
@@ -146,17 +147,27 @@ def _end_by_clock(due: Frame, *, end: Callable[[Frame, datetime], None], now: da
     end_frame(frame=frame, before=before, actor=system, now=now)
 
 
+@agents_activated.join
+def end_frames_left(agent_ids: Sequence[int], caller: Actor, now: datetime) -> None:
+    """End what agents that are activated again left, where the scheduler has not yet."""
+    theirs = Q(assignee_id__in=agent_ids) | Q(opener_id__in=agent_ids)
+    rows = Frame.objects.filter(theirs, state__in=UNENDED).select_for_update().order_by("id")
+    for row in rows.defer(*LONG):
+        is_cancelled = row.opener_id in agent_ids
+        _end_by_clock(row, end=partial(_leave, is_cancelled=is_cancelled), now=now)
+
+
 def _time_out(frame: Frame, now: datetime) -> None:
     result = {"error": "timeout", "message": "no result came in time"}
     frame.fail(result, reason="its time was over", at=now)
 
 
-def _leave(frame: Frame, now: datetime) -> None:
+def _leave(frame: Frame, now: datetime, *, is_cancelled: bool = False) -> None:
     """End a frame whose opener no longer waits for it, or whose agent no longer works on it.
 
     The opener is not told that the agent was deactivated (Spec: tasks 61).
     """
-    if frame.opener.active:
+    if frame.opener.active and not is_cancelled:
         reason = "its agent no longer works on it"
         frame.fail({"error": "closed", "message": reason}, reason=reason, at=now)
     else:
