@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Any
 
+from core.actions import Action
+from core.database import planned_for_values
 from ledger.models import Event
 
 SHOWN_EVENTS = 200
@@ -21,3 +24,17 @@ def last_event(subject: str, organisation_id: int, **which: Any) -> Event | None
     """The newest event about one subject of an organisation that has these values."""
     rows = Event.objects.filter(subject=subject, organisation_id=organisation_id, **which)
     return rows.order_by("-seq").first()
+
+
+def agents_of_changes(
+    organisation_id: int, actions: Collection[Action], *, newest: int
+) -> frozenset[str]:
+    """The handles of the agents that an organisation's newest changes by these actions name."""
+    changes = Event.objects.filter(
+        organisation_id=organisation_id, details__has_key="policy_version"
+    )
+    with planned_for_values():
+        found = list(changes.order_by("-seq").values_list("action", "subject")[:newest])
+    return frozenset(
+        subject.removeprefix("agent:") for action, subject in found if action in actions
+    )

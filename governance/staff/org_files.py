@@ -7,8 +7,10 @@ from typing import Any
 
 import yaml
 
+from core.actions import Action
 from documents.files import tree_of, write_file, write_file_on_commit
 from documents.tree import Missing, TooLarge, Unsafe
+from ledger.history import agents_of_changes
 from orgchart.models import Agent, Organisation
 from orgchart.policy.compiled import Policy
 from orgchart.policy.vocabulary import BOARD
@@ -17,6 +19,10 @@ from toolbox.scheduler import act_on_each
 
 ORG = "company/org.yaml"
 CHAIN = "company/chain-of-command.yaml"
+DESCRIBING = (Action.AGENT_HIRED, Action.AGENT_DESCRIBED)
+"""The acts that file a job description."""
+LOOKED_BACK = 100
+"""Changes of an organisation whose job descriptions are looked at."""
 
 
 def job_path(handle: str) -> str:
@@ -32,23 +38,32 @@ def write_org_files_soon(policy: Policy) -> None:
 
 def write_job_file_soon(organisation: str, row: Agent) -> None:
     """Write an agent's job description after this transaction commits."""
-    write_file_on_commit(
-        organisation, job_path(row.handle), f"# {row.title}\n\n{row.job_description}\n"
-    )
+    write_file_on_commit(organisation, job_path(row.handle), _job(row))
 
 
 def refresh_org_files() -> int:
-    """Write the files of every organisation that differ from its policy; returns how many."""
+    """Write the files of every organisation that differ from its rows; returns how many."""
     return act_on_each(Organisation.objects.order_by("id"), _refresh)
 
 
 def _refresh(organisation: Organisation) -> int:
-    files = org_files(current_policy(organisation.id)).items()
+    files = {**org_files(current_policy(organisation.id)), **_job_files(organisation)}
     return sum(
         write_file(organisation.slug, path, text)
-        for path, text in files
+        for path, text in files.items()
         if _current(organisation.slug, path) != text
     )
+
+
+def _job_files(organisation: Organisation) -> Mapping[str, str]:
+    """The job descriptions that agents filed lately: a crash or a disk may have left one out."""
+    filed = agents_of_changes(organisation.id, DESCRIBING, newest=LOOKED_BACK)
+    rows = Agent.objects.filter(organisation=organisation, handle__in=filed)
+    return {job_path(row.handle): _job(row) for row in rows}
+
+
+def _job(row: Agent) -> str:
+    return f"# {row.title}\n\n{row.job_description}\n"
 
 
 _rendered: dict[int, tuple[Policy, Mapping[str, str]]] = {}

@@ -884,6 +884,17 @@ class TestTheFiles:
         held = (company_root / "nexus/company/org.yaml").read_text()
         assert held == org_files(compile_policy(nexus.id))["company/org.yaml"]
 
+    def test_are_made_where_the_process_ended_after_the_commit(self, nexus, contract, company_root):
+        """Here nothing follows a commit, as where the process is killed."""
+        done(nexus, "create_agent_jd", **NEW)
+        done(nexus, "update_agent_jd", agent="backend_worker", title="Senior")
+        jobs = company_root / "nexus/company/agents"
+        assert not jobs.exists()
+        assert refresh_org_files() == 4
+        assert "Keeps the files." in (jobs / "backend_two.md").read_text()
+        assert (jobs / "backend_worker.md").read_text().startswith("# Senior\n")
+        assert refresh_org_files() == 0
+
 
 @pytest.mark.django_db(transaction=True)
 class TestAtOnce:
