@@ -7,6 +7,7 @@ from typing import Any
 from django import forms
 from django.contrib import messages
 from django.core.exceptions import PermissionDenied
+from django.db import transaction
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.template.response import TemplateResponse
 from django.urls import reverse
@@ -23,6 +24,7 @@ from contracts.issuing.drafts import ContractDraft
 from contracts.issuing.services import issue_for_board
 from contracts.models import Contract
 from core.admin.contexts import admin_context
+from core.admin.once import OnceForm, note_sent, was_sent
 from core.admin.refused import refuse_on_form
 from core.database import database_now
 from core.decision import Denied
@@ -44,7 +46,7 @@ def _priorities() -> list[tuple[str, Any]]:
     return list(Contract._meta.get_field("priority").choices or ())  # noqa: SLF001  Django's public name
 
 
-class IssueForm(forms.Form):
+class IssueForm(OnceForm):
     """What the Board orders."""
 
     to = forms.ChoiceField(
@@ -117,7 +119,12 @@ def issue_page(model_admin: Any, request: HttpRequest) -> HttpResponse:
         policy=current_policy(organisation.id),
     )
     if request.method == "POST" and form.is_valid():
-        contract_id = _issued(request, organisation, form)
+        with transaction.atomic():
+            if was_sent(request, form):
+                return HttpResponseRedirect(reverse("admin:contracts_contract_changelist"))
+            contract_id = _issued(request, organisation, form)
+            if contract_id:
+                note_sent(request, form)
         if contract_id:
             model_admin.message_user(
                 request,

@@ -7,6 +7,7 @@ from typing import Any
 from django.contrib import admin, messages
 from django.contrib.admin.utils import unquote
 from django.core.exceptions import NON_FIELD_ERRORS, PermissionDenied
+from django.db import transaction
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.template.response import TemplateResponse
@@ -19,6 +20,7 @@ from core.admin.acts import Act, ActingAdmin
 from core.admin.base import BrowseAdmin, choice_column, computed_column
 from core.admin.browsing import ListButton
 from core.admin.contexts import admin_context
+from core.admin.once import note_sent, was_sent
 from core.admin.refused import refuse_on_form
 from core.decision import Denied, Deny
 from core.ids import row_id
@@ -88,9 +90,13 @@ class CaseAdmin(ActingAdmin):
             raise PermissionDenied("no organisation has the six offices")
         form = pages.OpenForm(request.POST if request.method == "POST" else None)
         if request.method == "POST" and form.is_valid():
-            opened = self._open(request, organisation, form)
-            if opened is not None:
-                return opened
+            with transaction.atomic():
+                if was_sent(request, form):
+                    return HttpResponseRedirect(reverse("admin:governance_case_changelist"))
+                opened = self._open(request, organisation, form)
+                if opened is not None:
+                    note_sent(request, form)
+                    return opened
         context = admin_context(
             self,
             request,
@@ -111,7 +117,10 @@ class CaseAdmin(ActingAdmin):
         who = person(request, organisation.id)
         try:
             found = services.open_case_as_person(
-                person=who, now=timezone.now(), **form.cleaned_data
+                person=who,
+                now=timezone.now(),
+                title=form.cleaned_data["title"],
+                request=form.cleaned_data["request"],
             )
         except Denied as refusal:
             refuse_on_form(

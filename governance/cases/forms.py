@@ -17,6 +17,7 @@ from unfold.widgets import (
 )
 
 from core.admin.acts import ReasonForm
+from core.admin.once import OnceForm
 from core.limits import MAX_SUBJECT
 from governance.cases.rules import MOST_ROUNDS
 from governance.cases.vocabulary import Outcome
@@ -126,7 +127,7 @@ class NoteForm(forms.Form):
     )
 
 
-class OpenForm(forms.Form):
+class OpenForm(OnceForm):
     """A request that becomes a case."""
 
     title = forms.CharField(

@@ -16,10 +16,11 @@ from governance import admin as acts_of_governance
 from ledger.models import Event
 from mailroom.models import Mail
 from orgchart.models import Agent, ApiKey
-from tests.admin.forms import filled
+from tests.admin.forms import filled, values_of
 from tests.admin.places import act_page, change_page, list_page
 from tests.browser.day import HOSTILE
 from tests.company import load_company
+from tests.concurrency import at_once
 from tests.rows import newest_event
 from toolbox.models import ModeGrant, Session
 
@@ -223,6 +224,33 @@ class TestContracts:
         row = Contract.objects.get()
         assert abs(row.created_at - now) < timedelta(minutes=10)
         assert abs(row.closed_at - now) < timedelta(minutes=10)
+
+    def test_are_issued_once_however_often_a_form_is_sent(self, board, company):
+        page = f"{ISSUE}?organisation={company.organisation.id}"
+        data = filled(board, page, "issue-form", title="T", body="B", to="ceo")
+        refused = board.post(page, {**data, "title": ""})
+        assert refused.status_code == 200
+        board.post(page, values_of(refused, "issue-form", title="T"))
+        again = board.post(page, data, follow=True)
+        assert Contract.objects.count() == 1
+        assert "nothing was done again" in again.content.decode()
+        board.post(page, data)
+        assert Contract.objects.count() == 1
+        board.post(page, filled(board, page, "issue-form", title="T", body="B", to="ceo"))
+        assert Contract.objects.count() == 2
+
+    @pytest.mark.django_db(transaction=True)
+    def test_are_issued_once_by_a_double_click(self, board, company):
+        page = f"{ISSUE}?organisation={company.organisation.id}"
+        data = filled(board, page, "issue-form", title="T", body="B", to="ceo")
+
+        def click():
+            client = Client(HTTP_HOST="127.0.0.1")
+            client.cookies = board.cookies
+            return client.post(page, data).headers["Location"]
+
+        assert len(set(at_once([click, click, click], raising=True))) == 2
+        assert Contract.objects.count() == 1
 
     def test_are_issued_to_nobody_else(self, board, company):
         page = f"{ISSUE}?organisation={company.organisation.id}"

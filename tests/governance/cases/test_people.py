@@ -23,6 +23,7 @@ from ledger.models import Event
 from mailroom.models import OutgoingNotice
 from orgchart.models import Agent, Organisation
 from orgchart.services import set_settings
+from tests.admin.forms import filled
 from tests.governance.cases.world import CONTENT, Play, code_of, enrolled
 from tests.people import join
 from tests.plans import most_of, renew_statistics
@@ -676,6 +677,16 @@ class TestPages:
         assert client.get("/admin/governance/case/").status_code == 200
         assert client.get("/admin/governance/intervention/").status_code == 200
         assert client.get("/admin/governance/violation/").status_code == 200
+
+    def test_open_one_however_often_its_form_is_sent(self, client, company):
+        page = "/admin/governance/case/open/"
+        form = filled(client, page, "act-form", title="T", request="R")
+        client.post(page, form)
+        again = client.post(page, form, follow=True)
+        assert Case.objects.count() == 1
+        assert "nothing was done again" in again.content.decode()
+        client.post(page, filled(client, page, "act-form", title="T", request="R"))
+        assert Case.objects.count() == 2
 
     def test_say_which_office_is_vacant(self, client, company):
         Agent.objects.filter(handle="tester").update(active=False)
