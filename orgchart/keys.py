@@ -16,7 +16,7 @@ from django.db.models.functions import Concat
 from core.actions import Action
 from core.actors import Actor, Person
 from core.database import needs_transaction
-from core.decision import Code, refuse
+from core.decision import Code, refuse, require_version
 from core.interventions import record_intervention
 from core.key_form import KEY_PREFIX, PREFIX_LENGTH
 from core.people import board_members
@@ -36,11 +36,19 @@ def digest_of(key: str) -> bytes:
     return hashlib.sha256(key.encode("utf-8", "surrogatepass")).digest()
 
 
-def issue_key(*, agent: Agent, caller: Actor, now: datetime, reason: str = "") -> str:
+def issue_key(
+    *,
+    agent: Agent,
+    caller: Actor,
+    now: datetime,
+    reason: str = "",
+    expected_keys: int | None = None,
+) -> str:
     """Make a new API key for an agent and return it, the only time it can be seen.
 
     Raises Denied: AGENT_INACTIVE for a deactivated agent, APPROVAL_REQUIRED for a key that a
-    person does not issue alone (Spec: people 55).
+    person does not issue alone (Spec: people 55), VERSION_MISMATCH where the agent has had another
+    number of keys than expected: of two answers to one form a browser shows the last.
     """
     require_deed(caller, Deed.ISSUE_KEY, reason=reason)
     key = KEY_PREFIX + secrets.token_urlsafe(KEY_BYTES)
@@ -54,6 +62,12 @@ def issue_key(*, agent: Agent, caller: Actor, now: datetime, reason: str = "") -
                 f"{agent.handle} is deactivated and gets no key",
                 "activate the agent first",
             )
+        require_version(
+            f"the keys of {agent.handle}",
+            "look which are there; if another one is needed, open this page again",
+            expected=expected_keys,
+            current=keys_ever(agent),
+        )
         if isinstance(caller, Person):
             lock_users()  # a Board that grows meanwhile ends the key, or is seen here
             board = board_members(agent.organisation_id)
@@ -70,6 +84,11 @@ def issue_key(*, agent: Agent, caller: Actor, now: datetime, reason: str = "") -
             details={"prefix": row.prefix},
         )
     return key
+
+
+def keys_ever(agent: Agent) -> int:
+    """How many keys an agent has had, revoked ones too."""
+    return ApiKey.objects.filter(agent=agent).count()
 
 
 def revoke_key(

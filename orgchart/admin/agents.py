@@ -20,7 +20,7 @@ from orgchart.admin.forms import AgentForm
 from orgchart.admin.organisations import WHY
 from orgchart.admin.pausing import PAUSE, RESUME, own_pause
 from orgchart.admin.placing import PlacingAdmin
-from orgchart.keys import issue_key, revoke_key
+from orgchart.keys import issue_key, keys_ever, revoke_key
 from orgchart.models import Agent, ApiKey
 from orgchart.pauses.services import is_paused
 
@@ -31,7 +31,13 @@ KEY_REMARK = _(
 
 
 def _issue(call: ActRequest) -> Answer:
-    key = issue_key(agent=call.row, caller=call.person, now=call.now, reason=call.reason)
+    key = issue_key(
+        agent=call.row,
+        caller=call.person,
+        now=call.now,
+        reason=call.reason,
+        expected_keys=call.version,
+    )
     return ShownOnce(
         gettext("The new key of %(agent)s") % {"agent": call.row.handle}, key, KEY_REMARK
     )
@@ -53,6 +59,7 @@ ISSUE = Act(
     explanation=_("Creates a new API key. Existing keys keep working."),
     perform=_issue,
     possible=lambda agent: bool(agent.active),
+    version=keys_ever,
 )
 REVOKE = Act(
     name="revoke",

@@ -60,6 +60,18 @@ def act(client, row, name, reason=REASON, **changes):
 
 
 class TestKeys:
+    def test_are_issued_once_by_one_form(self, board, worker):
+        """Of two answers to one form a browser shows the last: no person saw the first."""
+        page = act_page(worker, "issue-key")
+        data = filled(board, page, "act-form", reason=REASON)
+        issued = ApiKey.objects.count()
+        assert 'id="secret"' in board.post(page, data).content.decode()
+        again = board.post(page, data).content.decode()
+        assert 'id="secret"' not in again
+        assert "keys of backend_worker" in again
+        assert ApiKey.objects.count() == issued + 1
+        assert 'id="secret"' in act(board, worker, "issue-key").content.decode()
+
     def test_are_issued_by_the_board_and_shown_exactly_once(self, board, worker, company):
         answer = act(board, worker, "issue-key")
         key = ApiKey.objects.filter(created_by="human:board").get()
