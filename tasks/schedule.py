@@ -10,6 +10,7 @@ from django.db.models import F, QuerySet
 
 from core.actions import Action
 from core.actors import Actor, System
+from core.database import rows_of_array
 from core.decision import Denied
 from core.events import Event
 from core.limits import BIGGEST_VERSION
@@ -75,7 +76,9 @@ def begin_leases_anew(done: Resumed) -> None:
 def release_what_was_left(agent_ids: Sequence[int], caller: Actor, now: datetime) -> None:
     """Free the tasks that agents which are activated again left, where no run of the job did."""
     left = Task.objects.filter(
-        owner_id__in=agent_ids, status__in=sorted(UNFINISHED), version__lt=BIGGEST_VERSION
+        owner_id__in=rows_of_array(agent_ids, "bigint"),
+        status__in=sorted(UNFINISHED),
+        version__lt=BIGGEST_VERSION,
     )
     rows = list(left.select_for_update().order_by("id"))
     if rows:

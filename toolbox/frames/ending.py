@@ -150,7 +150,8 @@ def _end_by_clock(due: Frame, *, end: Callable[[Frame, datetime], None], now: da
 @agents_activated.join
 def end_frames_left(agent_ids: Sequence[int], caller: Actor, now: datetime) -> None:
     """End what agents that are activated again left, where the scheduler has not yet."""
-    theirs = Q(assignee_id__in=agent_ids) | Q(opener_id__in=agent_ids)
+    ids = rows_of_array(agent_ids, "bigint")
+    theirs = Q(assignee_id__in=ids) | Q(opener_id__in=ids)
     rows = Frame.objects.filter(theirs, state__in=UNENDED).select_for_update().order_by("id")
     for row in rows.defer(*LONG):
         is_cancelled = row.opener_id in agent_ids
