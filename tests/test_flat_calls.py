@@ -18,12 +18,16 @@ from documents.attachments import keep_file
 from governance.cases.inputs import list_cases
 from mailroom.escalations.threads import insert_in_thread
 from mailroom.models import Escalation
-from tests.company import Company
+from orgchart.models import Organisation
+from tests.company import Company, load_company
 from tests.loaded import loaded
 from tests.plans import most_of, renew_statistics
 from tests.settled import fill
 from toolbox.frames.services import take_next, unread_results
 from toolbox.frames.stack import frame_taken_by
+from workspace.git.garbage import _forget
+from workspace.git.models import Repository
+from workspace.git.repositories import replaceable
 
 __all__ = ["loaded"]
 
@@ -38,12 +42,22 @@ UPDATE mailroom_escalation SET sender_id = (
 """
 
 
+DRAFTS = """
+INSERT INTO workspace_draft (contract_id, agent_id, branch, commit, checked_out, merging,
+    merged_tree, conflicts, updated_at)
+SELECT id, assignee_id, 'work/' || id, repeat('a', 40), false, '', '', '{}', now()
+FROM contracts_contract WHERE organisation_id = %s
+"""
+
+
 @pytest.fixture(scope="module")
 def full(loaded, django_db_blocker):
-    """The company with long tables, nearly all escalations of one agent."""
+    """The company with long tables, nearly all escalations of one agent; and another company."""
     with django_db_blocker.unblock():
+        load_company("constitution")
         fill(loaded.organisation)
         move("mailroom_escalation", ENDED_OF_ONE, loaded.organisation.id)
+        move("workspace_draft", DRAFTS, loaded.organisation.id)
     return loaded
 
 
@@ -84,6 +98,14 @@ def cases_of_another_organisation(caller):
     return list_cases(state=None, cursor=None, limit=50, caller=other)["cases"]
 
 
+def drafts_of_another_organisation(_caller):
+    """Whether its repository may be replaced, and which of its drafts are forgotten."""
+    other = Organisation.objects.get(slug="constitution")
+    Repository.objects.create(id=2, organisation=other, main="main", created_at=timezone.now())
+    assert replaceable(other, "elsewhere")
+    return _forget(other, timezone.now())
+
+
 def attach(caller):
     """A file that is neither a document nor an artifact, and not there."""
     with transaction.atomic(), pytest.raises(Denied) as refusal:
@@ -94,6 +116,7 @@ def attach(caller):
 LOOKS = {
     "a file to attach": attach,
     "contracts": lambda caller: list_contracts(caller=caller)["contracts"],
+    "drafts": drafts_of_another_organisation,
     "cases": cases_of_another_organisation,
     "its thread": escalate,
     "the frame it is in": lambda caller: frame_taken_by(caller.agent.id),

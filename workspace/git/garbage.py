@@ -9,11 +9,12 @@ from django.db import transaction
 from django.db.models import Q
 
 from contracts.vocabulary import FINAL_STATES
+from core.database import planned_for_values
 from orgchart.models import Organisation
 from toolbox.scheduler import act_in_time
 from workspace.git import importing
-from workspace.git.models import Draft, Repository
-from workspace.git.repositories import bare_of, drafts_of
+from workspace.git.models import Repository
+from workspace.git.repositories import bare_of, drafts_in, drafts_of
 
 KEPT = timedelta(days=14)
 """How long what nothing names is kept: a commit under way is not named yet."""
@@ -53,8 +54,9 @@ def _collect(repository: Repository, now: datetime) -> int:
     for each in (pushed, drafts):
         each.remove_left_objects()
     forgotten = _forget(organisation, now)
-    merging = Draft.objects.filter(agent__organisation=organisation).exclude(merged_tree="")
-    prune = "--no-prune" if merging.exists() else f"--prune={KEPT.days}.days.ago"
+    with planned_for_values():
+        is_merging = drafts_in(organisation).exclude(merged_tree="").exists()
+    prune = "--no-prune" if is_merging else f"--prune={KEPT.days}.days.ago"
     drafts.run("gc", "--quiet", prune)
     pushed.run("gc", "--quiet", "--no-prune")
     Repository.objects.filter(id=repository.id).update(packed_at=now)
@@ -62,12 +64,13 @@ def _collect(repository: Repository, now: datetime) -> int:
 
 
 def _forget(organisation: Organisation, now: datetime) -> int:
-    old = Draft.objects.filter(
-        agent__organisation=organisation,
+    ended = drafts_in(organisation).filter(
         checked_out=False,
         contract__state__in=FINAL_STATES,
         contract__closed_at__lt=now - KEPT,
     )
+    with planned_for_values():
+        old = list(ended)
     drafts = drafts_of(organisation)
     for draft in old:
         with transaction.atomic():
