@@ -51,6 +51,8 @@ def test_reads_what_is_open(full, django_db_blocker, name):
         with connection.cursor() as cursor:
             cursor.execute("SET LOCAL enable_sort = off")
         for sql, values, kept in reads:
+            # A plan kept from a time when much was due would later read what has ended.
+            assert not (kept and ("SKIP LOCKED" in sql or "DISTINCT" in sql)), sql
             assert rows_touched(sql, values, kept=kept) < MOST, sql
         transaction.set_rollback(True)
 

@@ -15,7 +15,7 @@ import structlog
 from django.db import connection, models, transaction
 from django.db.models import Max, QuerySet
 
-from core.database import database_now
+from core.database import database_now, planned_for_values
 from toolbox.models import JobRun
 
 log = structlog.get_logger(__name__)
@@ -183,12 +183,17 @@ def sweep(
     rolled back alone, logged, and tried at the next run, with the others of the same `by`, such as
     the agent that can make rows fail. `of` leads from a row to its organisation: each has a turn
     then, and what is left at its end is for the next run (Spec: clocks 18).
+
+    PostgreSQL plans for what is due now: a plan kept from a time when much was due would read what
+    has ended.
     """
     if of is None:
         return _sweep(due, act, batch, by, ends=math.inf)
+    with planned_for_values():
+        organisations = list(due.order_by().values_list(of, flat=True).distinct())
     return sum(
         _sweep(due.filter(**{of: one}), act, batch, by, ends=time.monotonic() + TURN)
-        for one in list(due.order_by().values_list(of, flat=True).distinct())
+        for one in organisations
     )
 
 
@@ -199,7 +204,8 @@ def _sweep(
     while True:
         left = due.exclude(**{f"{by}__in": failed})
         with transaction.atomic():
-            taken = list(left.select_for_update(skip_locked=True, of=("self",))[:batch])
+            with planned_for_values():
+                taken = list(left.select_for_update(skip_locked=True, of=("self",))[:batch])
             for row in taken:
                 if (whose := getattr(row, by)) in failed:
                     continue
@@ -218,8 +224,10 @@ def act_on_each(rows: Iterable[DueRow], act: Callable[[DueRow], int]) -> int:
 
     For what lasts too long for `sweep`. One that fails is logged and keeps no other from it.
     """
+    with planned_for_values():
+        found = list(rows)
     done = 0
-    for row in rows:
+    for row in found:
         with _kept_failure(row):
             done += act(row)
     return done
@@ -242,11 +250,16 @@ def act_in_time(
     def by_now() -> datetime:
         return now + timedelta(seconds=time.monotonic() - begun)
 
-    while claimed := claim(by_now()):
+    while claimed := _claimed(claim, by_now()):
         done += act_on_each(claimed, lambda row: act(row, by_now()))
         if time.monotonic() - begun > seconds:
             break
     return done
+
+
+def _claimed(claim: Callable[[datetime], Sequence[DueRow]], now: datetime) -> Sequence[DueRow]:
+    with planned_for_values():
+        return claim(now)
 
 
 @contextmanager

@@ -18,7 +18,7 @@ from django.utils.translation import gettext, override
 from core.actions import Action
 from core.actors import Actor, Person, System
 from core.control_characters import show_in_text
-from core.database import needs_transaction
+from core.database import needs_transaction, planned_for_values
 from core.decision import Code, Denied, refuse
 from core.events import Event
 from core.machines import Swap, swap
@@ -185,12 +185,14 @@ def _attempt(row: OutgoingNotice) -> str:
 
 def _leave_alone(row: OutgoingNotice, until: datetime) -> None:
     """Let the other notices of a receiver wait: each would take the time of all organisations."""
-    OutgoingNotice.objects.filter(
+    waiting = OutgoingNotice.objects.filter(
         organisation_id=row.organisation_id,
         channel=row.channel,
         state=NoticeState.PENDING,
         due_at__lt=until,
-    ).update(due_at=until)
+    )
+    with planned_for_values():
+        waiting.update(due_at=until)
 
 
 def _change(row: OutgoingNotice, before: NoticeState | None = None) -> Swap:
