@@ -16,6 +16,7 @@ from core.database import planned_for_values
 from core.decision import Code, Denied
 from documents.attachments import keep_file
 from governance.cases.inputs import list_cases
+from governance.cases.models import Case
 from mailroom.escalations.threads import insert_in_thread
 from mailroom.models import Escalation
 from orgchart.models import Organisation
@@ -140,6 +141,40 @@ def test_looks_at_few_frames_of_an_agent_that_ended_many(nexus, look):
     touched, found = most_of(lambda: LOOKS[look](caller))
     assert not found
     assert touched < MOST
+
+
+INPUTS_OF_OTHERS = """
+INSERT INTO governance_artifact (id, organisation_id, case_id, number, round, stage, revision,
+    author_id, author_name, outcome, content, evidence, signals, sha256, created_at)
+SELECT n::text, n + 1000, 'CASE-' || n, 1, 1, 'ANALYSIS', 0, 1, '', 'OK', '{}', '[]', '{}',
+    repeat('a', 64), now()
+FROM generate_series(1, %s) AS n
+"""
+INPUTS = """
+INSERT INTO governance_artifact (id, organisation_id, case_id, number, round, stage, revision,
+    author_id, author_name, outcome, content, evidence, signals, sha256, created_at)
+SELECT input.stage, c.organisation_id, c.id, n, c.round, input.stage, 0, c.opened_by_id, '',
+    outcome, '{}', evidence::jsonb, '{}', repeat('a', 64), now()
+FROM governance_case c, (VALUES (1, 'REVIEW', 'APPROVED', '[]'), (2, 'TEST', 'PASSED', '[1]'))
+    AS input (n, stage, outcome, evidence)
+WHERE c.id = %s
+"""
+SEARCHES = """
+SELECT seq_tup_read + idx_scan FROM pg_stat_xact_user_tables WHERE relname = 'governance_artifact'
+"""
+
+
+def test_a_delivery_searches_for_its_inputs_in_no_other_organisation(nexus):
+    move("governance_artifact", INPUTS_OF_OTHERS, MOST)
+    case = Case.objects.filter(state="open").first()
+    with connection.cursor() as cursor:
+        cursor.execute(INPUTS, [case.id])
+        cursor.execute(SEARCHES)
+        (before,) = cursor.fetchone()
+        Case.objects.filter(id=case.id).update(state="delivered", stage="VERDICT")
+        cursor.execute(SEARCHES)
+        (after,) = cursor.fetchone()
+    assert after - before < 10
 
 
 @pytest.mark.django_db
