@@ -19,8 +19,9 @@ from governance.cases.inputs import list_cases
 from governance.cases.models import Case
 from mailroom.escalations.threads import insert_in_thread
 from mailroom.models import Escalation
-from orgchart.models import Organisation
-from tests.company import Company, load_company
+from orgchart.models import Agent, Organisation, Role
+from tasks.intake.importing import _in_circles
+from tests.company import Company
 from tests.loaded import loaded
 from tests.plans import most_of, renew_statistics
 from tests.settled import fill
@@ -53,9 +54,8 @@ FROM contracts_contract WHERE organisation_id = %s
 
 @pytest.fixture(scope="module")
 def full(loaded, django_db_blocker):
-    """The company with long tables, nearly all escalations of one agent; and another company."""
+    """The company with long tables, nearly all escalations of one agent."""
     with django_db_blocker.unblock():
-        load_company("constitution")
         fill(loaded.organisation)
         move("mailroom_escalation", ENDED_OF_ONE, loaded.organisation.id)
         move("workspace_draft", DRAFTS, loaded.organisation.id)
@@ -99,9 +99,17 @@ def cases_of_another_organisation(caller):
     return list_cases(state=None, cursor=None, limit=50, caller=other)["cases"]
 
 
+def another_organisation():
+    """One with a single agent, and nothing else."""
+    other = Organisation.objects.create(slug="other", name="Other")
+    role = Role.objects.create(organisation=other, name="ceo", level=1, kind="executive")
+    Agent.objects.create(organisation=other, handle="ceo", role=role)
+    return other
+
+
 def drafts_of_another_organisation(_caller):
     """Whether its repository may be replaced, and which of its drafts are forgotten."""
-    other = Organisation.objects.get(slug="constitution")
+    other = another_organisation()
     Repository.objects.create(id=2, organisation=other, main="main", created_at=timezone.now())
     assert replaceable(other, "elsewhere")
     return _forget(other, timezone.now())
@@ -175,6 +183,33 @@ def test_a_delivery_searches_for_its_inputs_in_no_other_organisation(nexus):
         cursor.execute(SEARCHES)
         (after,) = cursor.fetchone()
     assert after - before < 10
+
+
+DEPENDENCIES = """
+INSERT INTO tasks_dependency (organisation_id, blocker_id, blocked_id)
+SELECT t.organisation_id, t.id, n.id FROM tasks_task t
+JOIN tasks_task n ON n.organisation_id = t.organisation_id AND n.number = t.number + 1
+WHERE t.organisation_id = %s
+"""
+ROWS_READ = """
+SELECT sum(seq_tup_read + idx_tup_fetch) FROM pg_stat_xact_user_tables
+WHERE relname IN ('tasks_task', 'tasks_dependency')
+"""
+
+
+def test_an_import_reads_no_tasks_of_the_organisation_that_imported_before(nexus):
+    """One with many dependencies makes the plan for no organisation in particular the cheaper."""
+    move("tasks_dependency", DEPENDENCIES, nexus.organisation.id)
+    for _ in range(8):
+        _in_circles(nexus.organisation.id, {}, joins_old=True)
+    other = another_organisation()
+    with connection.cursor() as cursor:
+        cursor.execute(ROWS_READ)
+        (before,) = cursor.fetchone()
+        _in_circles(other.id, {}, joins_old=True)
+        cursor.execute(ROWS_READ)
+        (after,) = cursor.fetchone()
+    assert after - before < MOST
 
 
 @pytest.mark.django_db

@@ -84,7 +84,8 @@ def fitting(entries: Sequence[Entry], *, limit: int, size: int) -> Sequence[Entr
 def replaced_entries(*, owner: MemoryOwner) -> list[MemoryEntry]:
     """The entries of a memory that people corrected or withdrew, newest first."""
     rows = _rows_of(owner).exclude(replaced_by=None).select_related("author__group")
-    return [_entry_of(row) for row in rows.order_by("-id")]
+    with planned_for_values():
+        return [_entry_of(row) for row in rows.order_by("-id")]
 
 
 def lines_of_agents(*, owner: MemoryOwner, among: AbstractSet[str]) -> AbstractSet[str]:

@@ -13,6 +13,7 @@ from django.db.models import F
 
 from core.actions import Action
 from core.actors import Actor
+from core.database import planned_for_values
 from core.events import Event
 from core.limits import BIGGEST_VERSION
 from ledger.services import insert_events
@@ -134,8 +135,9 @@ def _in_circles(
     before: dict[int, set[int]] = {}
     edges = {(int(blocker), int(blocked)) for blocker, blocked in _edges(tasks.values())}
     if joins_old:
-        old = Dependency.objects.filter(organisation_id=organisation_id)
-        edges |= set(old.values_list("blocker__number", "blocked__number"))
+        old = Dependency.objects.filter(blocker__organisation_id=organisation_id)
+        with planned_for_values():
+            edges |= set(old.values_list("blocker__number", "blocked__number"))
     for blocker, blocked in edges:
         before.setdefault(blocked, set()).add(blocker)
     found: dict[str, str] = {}
