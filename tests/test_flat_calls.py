@@ -27,6 +27,7 @@ from tests.plans import most_of, renew_statistics
 from tests.settled import fill
 from toolbox.frames.services import take_next, unread_results
 from toolbox.frames.stack import frame_taken_by
+from workspace.builds.health import latest
 from workspace.git.garbage import _forget
 from workspace.git.models import Repository
 from workspace.git.repositories import replaceable
@@ -44,6 +45,12 @@ UPDATE mailroom_escalation SET sender_id = (
 """
 
 
+DEPLOYED_LONG_AGO = """
+UPDATE workspace_deployment SET service = CASE WHEN id < (
+    SELECT id FROM workspace_deployment ORDER BY id OFFSET 1000 LIMIT 1
+) THEN 'old' ELSE 'new' END
+WHERE state <> 'started' AND organisation_id = %s
+"""
 DRAFTS = """
 INSERT INTO workspace_draft (contract_id, agent_id, branch, commit, checked_out, merging,
     merged_tree, conflicts, updated_at)
@@ -58,6 +65,7 @@ def full(loaded, django_db_blocker):
     with django_db_blocker.unblock():
         fill(loaded.organisation)
         move("mailroom_escalation", ENDED_OF_ONE, loaded.organisation.id)
+        move("workspace_deployment", DEPLOYED_LONG_AGO, loaded.organisation.id)
         move("workspace_draft", DRAFTS, loaded.organisation.id)
     return loaded
 
@@ -138,6 +146,18 @@ LOOKS = {
 def test_looks_at_few_rows_for_an_agent_that_has_none(nexus, look):
     touched, found = most_of(lambda: look(nexus.caller("qa_worker")))
     assert not found
+    assert touched < MOST
+
+
+def test_looks_at_few_deployments_for_the_newest_of_a_service(nexus):
+    def look():
+        with pytest.raises(Denied) as refusal:
+            latest(nexus.caller("qa_worker"), "none", None)
+        assert refusal.value.deny.code is Code.NOT_FOUND
+        return latest(nexus.caller("qa_worker"), "old", None)
+
+    touched, found = most_of(look)
+    assert found.service == "old"
     assert touched < MOST
 
 

@@ -8,6 +8,7 @@ from typing import Any
 import httpx
 from django.conf import settings
 
+from core.database import planned_for_values
 from core.decision import Code, refuse
 from core.outgoing import FAILURES, close_after, trusted
 from toolbox.caller import Caller
@@ -54,7 +55,8 @@ def latest(caller: Caller, service: str, environment: str | None) -> Deployment:
     found = Deployment.objects.filter(organisation_id=caller.organisation_id, service=service)
     if environment is not None:
         found = found.filter(environment=environment)
-    row = found.order_by("-id").first()
+    with planned_for_values():
+        row = found.order_by("-id").first()
     if row is None:
         raise refuse(
             Code.NOT_FOUND,

@@ -74,6 +74,7 @@ class Deployment(models.Model):
             models.Index(
                 fields=["organisation", "service", "environment", "-id"], name="deployment_service"
             ),
+            models.Index(fields=["organisation", "service", "-id"], name="deployment_newest"),
             models.Index(fields=["due_at"], condition=Q(state="started"), name="deployment_due"),
             models.Index(
                 fields=["organisation"], condition=Q(state="unknown"), name="deployment_unknown"
