@@ -197,6 +197,12 @@ TABLES = {
             made
         FROM rows
     """,
+    "workspace_draft": """
+        INSERT INTO workspace_draft (contract_id, agent_id, branch, commit, checked_out, merging,
+            merged_tree, conflicts, updated_at)
+        SELECT id, assignee_id, 'work/' || id, repeat('a', 40), false, '', '', '{}', created_at
+        FROM contracts_contract WHERE state = 'in_progress'
+    """,
     "governance_case": """
         INSERT INTO governance_case (id, organisation_id, title, request, request_sha256,
             opened_by_id, opened_by_name, opened_at, state, stage, round, max_rounds, failed_by,

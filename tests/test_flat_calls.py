@@ -55,7 +55,7 @@ DRAFTS = """
 INSERT INTO workspace_draft (contract_id, agent_id, branch, commit, checked_out, merging,
     merged_tree, conflicts, updated_at)
 SELECT id, assignee_id, 'work/' || id, repeat('a', 40), false, '', '', '{}', now()
-FROM contracts_contract WHERE organisation_id = %s
+FROM contracts_contract WHERE organisation_id = %s AND state = 'cancelled'
 """
 
 
