@@ -139,7 +139,11 @@ class Watch(models.Model):
 
 
 class Usage(models.Model):
-    """Bytes that an agent stored in one minute; kept for a day."""
+    """Bytes that an agent stored in one minute; kept for a day.
+
+    Under minus the id of an organisation, which no agent has: what all its agents stored in a
+    minute that has ended.
+    """
 
     agent = models.ForeignKey(Agent, models.CASCADE, related_name="+", db_constraint=False)
     organisation_id = models.BigIntegerField()

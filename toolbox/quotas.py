@@ -24,12 +24,21 @@ DAY = timedelta(days=1)
 SMALL = 8 * 1024  # bytes that are not counted: the rate of calls bounds them
 
 CHARGE = """
-WITH used AS (
-    SELECT coalesce(sum(bytes) FILTER (WHERE agent_id = %(agent)s AND minute = %(minute)s), 0) AS m,
-           coalesce(sum(bytes) FILTER (WHERE agent_id = %(agent)s), 0) AS d,
-           coalesce(sum(bytes), 0) AS o
+WITH own AS (
+    SELECT coalesce(sum(bytes) FILTER (WHERE minute = %(minute)s), 0) AS m,
+           coalesce(sum(bytes), 0) AS d
     FROM toolbox_usage
-    WHERE organisation_id = %(organisation)s AND minute > %(minute)s - interval '1 day'
+    WHERE agent_id = %(agent)s AND minute > %(minute)s - interval '1 day'
+), summed AS (
+    SELECT coalesce(sum(bytes), 0) AS o,
+           greatest(max(minute), %(minute)s - interval '1 day') AS upto
+    FROM toolbox_usage
+    WHERE agent_id = -%(organisation)s AND minute > %(minute)s - interval '1 day'
+), newest AS (
+    SELECT coalesce(sum(bytes), 0) AS o
+    FROM summed JOIN toolbox_usage ON organisation_id = %(organisation)s AND minute > upto
+), used AS (
+    SELECT m, d, summed.o + newest.o AS o FROM own, summed, newest
 ), charged AS (
     INSERT INTO toolbox_usage AS u (agent_id, organisation_id, minute, bytes)
     SELECT %(agent)s, %(organisation)s, %(minute)s, %(size)s FROM used
@@ -41,6 +50,22 @@ WITH used AS (
 )
 SELECT EXISTS (SELECT FROM charged), m, d, o FROM used
 """
+
+SUM_UP = """
+INSERT INTO toolbox_usage (agent_id, organisation_id, minute, bytes)
+SELECT -o.id, o.id, ended.minute, ended.bytes
+FROM orgchart_organisation o CROSS JOIN LATERAL (
+    SELECT coalesce(max(minute), '-infinity') AS upto FROM toolbox_usage WHERE agent_id = -o.id
+) AS summed CROSS JOIN LATERAL (
+    SELECT minute, sum(bytes) AS bytes FROM toolbox_usage
+    WHERE organisation_id = o.id AND minute > summed.upto AND minute <= %s
+    GROUP BY minute
+) AS ended
+ON CONFLICT (agent_id, minute) DO NOTHING
+"""
+"""A day of an organisation has a row for each agent and minute: too many to add at each call."""
+OPEN = timedelta(minutes=5)
+"""So long a call may count in the minute in which it began."""
 
 AHEAD_BYTES, AHEAD_ROWS = 64 * 1024, 100
 """Of an agent's small calls so many are counted before they are made."""
@@ -112,7 +137,7 @@ UPDATE toolbox_stored SET bytes = bytes - %s, rows = rows - %s WHERE agent_id = 
 GIVE_BACK_RESERVED = """
 WITH used AS (
     UPDATE toolbox_usage SET bytes = greatest(0, bytes - %(size)s)
-    WHERE agent_id = %(agent)s AND minute = %(minute)s
+    WHERE agent_id IN (%(agent)s, -%(organisation)s) AND minute = %(minute)s
 )
 UPDATE toolbox_stored SET bytes = greatest(0, bytes - %(size)s) WHERE agent_id = %(agent)s
 """
@@ -204,8 +229,12 @@ def reserved(*, caller: Caller, size: int, now: datetime) -> Iterator[ReservedBy
     try:
         yield room
     finally:
-        unused: dict[str, Any] = {"agent": agent, "minute": _minute(now)}
-        unused["size"] = max(0, size - room.used)
+        unused: dict[str, Any] = {
+            "agent": agent,
+            "organisation": caller.organisation_id,
+            "minute": _minute(now),
+            "size": max(0, size - room.used),
+        }
         retry_broken(partial(_give_back_reserved, unused), is_repeatable=True)
 
 
@@ -227,6 +256,12 @@ def charge_bytes(*, caller: Caller, size: int, now: datetime) -> None:
     """Count bytes of a minute and a day that do not stay. Raises Denied QUOTA_EXCEEDED."""
     if size > SMALL:
         _charge_bytes(agent=caller.agent.id, policy=caller.policy, size=size, now=now)
+
+
+def sum_up_minutes(now: datetime) -> None:
+    """Add what all agents of an organisation wrote in each minute, where that has ended."""
+    with connection.cursor() as cursor:
+        cursor.execute(SUM_UP, [now - OPEN])
 
 
 def give_back() -> None:

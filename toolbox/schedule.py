@@ -5,13 +5,14 @@ from datetime import datetime
 from ledger.sealer import seal_events
 from toolbox.frames.ending import end_due_frames
 from toolbox.models import IdempotencyRecord, Usage
-from toolbox.quotas import DAY
+from toolbox.quotas import DAY, sum_up_minutes
 from toolbox.scheduler import scheduled_job
 
 
 @scheduled_job("idempotency", every=300)
 def delete_expired_answers(now: datetime) -> int:
-    """Delete answers, and counts of bytes, that were kept for 24 hours."""
+    """Delete answers, and counts of bytes, that were kept for 24 hours; add the newest counts."""
+    sum_up_minutes(now)
     Usage.objects.filter(minute__lte=now - DAY).delete()
     return IdempotencyRecord.objects.filter(due_at__lte=now).delete()[0]
 

@@ -16,6 +16,7 @@ from ledger.models import Event
 from orgchart.models import ApiKey
 from tests.company import load_company
 from tests.concurrency import at_once
+from tests.plans import most_of, renew_statistics
 from toolbox import authentication, denial_limits, idempotency, quotas, sessions
 from toolbox.models import IdempotencyRecord, Session, Stored, Usage
 from toolbox.registry import REGISTRY
@@ -78,6 +79,44 @@ class TestBytes:
         assert Usage.objects.count() == 1
         delete_expired_answers(timezone.now() + timedelta(days=1, minutes=1))
         assert not Usage.objects.exists()
+
+    def test_of_ended_minutes_count_once(self, nexus, mail, settings):
+        """Those of an organisation are added in advance, minute by minute."""
+        settings.NEXUS_ORGANISATION_BYTES_PER_DAY = 39_000
+        for minutes_ago in (20, 10):
+            assert mail().status == mail("it_manager", "ceo").status == 200
+            now = timezone.now()
+            minute = (now - timedelta(minutes=minutes_ago)).replace(second=0, microsecond=0)
+            Usage.objects.filter(minute__gt=now - timedelta(minutes=2)).update(minute=minute)
+            for _ in range(2):
+                quotas.sum_up_minutes(now)
+        summed = Usage.objects.filter(agent_id=-nexus.organisation.id)
+        each = Usage.objects.filter(agent_id__gt=0).aggregate(sum=Sum("bytes"))["sum"]
+        assert (summed.count(), sum(summed.values_list("bytes", flat=True))) == (2, each)
+        refused = mail()
+        assert (refused.status, refused.body["details"]["used"]) == (429, each)
+
+    def test_of_a_long_run_that_were_not_used_are_given_back(self, nexus):
+        began = timezone.now() - timedelta(minutes=10)
+        with quotas.reserved(caller=nexus.caller("ceo"), size=90_000, now=began) as room:
+            quotas.sum_up_minutes(timezone.now())
+            room.used = 20_000
+        assert list(Usage.objects.values_list("bytes", flat=True)) == [20_000, 20_000]
+
+    def test_of_a_day_are_not_added_at_each_call(self, nexus, mail):
+        """Each agent and minute has a row of its own."""
+        agents = list(nexus.organisation.agents.values_list("id", flat=True))
+        minutes = [timezone.now() - timedelta(minutes=7 + number) for number in range(1200)]
+        Usage.objects.bulk_create(
+            Usage(agent_id=agent, organisation_id=nexus.organisation.id, minute=minute, bytes=9000)
+            for agent in agents
+            for minute in minutes
+        )
+        quotas.sum_up_minutes(timezone.now())
+        renew_statistics("toolbox_usage")
+        touched, answer = most_of(mail)
+        assert answer.status == 200
+        assert touched < 3 * len(minutes)
 
     def test_of_small_calls_are_bounded_by_their_rate(self, nexus):
         nexus.call("ceo", "send_mail", to="it_manager", type="info", subject="a", body="b")
