@@ -47,6 +47,11 @@ def scheduler():
     return beat.SteadyScheduler(app=app)
 
 
+def of_the_scheduler(lines):
+    """Without what the listener of an earlier test's server says of its connection."""
+    return [line for line in lines if line["event"] != "wake_not_heard"]
+
+
 class TestSteadyScheduler:
     def test_looks_at_every_clock_when_it_begins(self, scheduler, watch):
         watch.run(scheduler, 0.0)
@@ -72,7 +77,8 @@ class TestSteadyScheduler:
         nobody = app.connection_for_write(f"redis+socket://{tmp_path}/none.sock")
         with nobody, capture_logs() as lines:
             scheduler.apply_entry(entry, producer=app.amqp.Producer(nobody, auto_declare=False))
-        assert [(line["event"], line["job"]) for line in lines] == [("job_not_sent", "leases")]
+        said = [(line["event"], line["job"]) for line in of_the_scheduler(lines)]
+        assert said == [("job_not_sent", "leases")]
         assert "none.sock" in lines[0]["problem"]
         assert caplog.records == []
 
@@ -95,7 +101,7 @@ class TestSteadyScheduler:
             sending.start()
             sending.join(PATIENCE / 3)
             assert not sending.is_alive()
-        assert [line["event"] for line in said] == ["job_not_sent"]
+        assert [line["event"] for line in of_the_scheduler(said)] == ["job_not_sent"]
 
     def test_keeps_no_file(self, scheduler):
         assert scheduler.info == ""
