@@ -14,7 +14,7 @@ from orgchart.models import Organisation
 from toolbox.scheduler import act_in_time
 from workspace.git import importing
 from workspace.git.models import Repository
-from workspace.git.repositories import bare_of, drafts_in, drafts_of
+from workspace.git.repositories import bare_of, drafts_in, drafts_of, put_in_place
 
 KEPT = timedelta(days=14)
 """How long what nothing names is kept: a commit under way is not named yet."""
@@ -50,6 +50,7 @@ def _claim(now: datetime) -> Sequence[Repository]:
 def _collect(repository: Repository, now: datetime) -> int:
     organisation = repository.organisation
     pushed, drafts = bare_of(organisation), drafts_of(organisation)
+    put_in_place(repository)
     importing.remove_old(pushed.folder)
     for each in (pushed, drafts):
         each.remove_left_objects()

@@ -395,6 +395,23 @@ class TestImport:
         assert bare_of(nexus.organisation).commit_at("refs/heads/trunk")
         assert prepared(nexus) == []
 
+    def test_is_put_in_its_place_where_nobody_calls_for_a_day(self, nexus, other, monkeypatch):
+        """The prepared folder is the only one that has its commits: it is not deleted as unused."""
+        ensure_repositories(now=timezone.now())
+
+        def died(_):
+            raise KeyboardInterrupt
+
+        with monkeypatch.context() as patch:
+            patch.setattr(repositories, "put_in_place", died)
+            with pytest.raises(KeyboardInterrupt):
+                set_repository(other)
+        (left,) = prepared(nexus)
+        os.utime(left, (0, 0))
+        collect_garbage(now=timezone.now())
+        assert bare_of(nexus.organisation).commit_at("refs/heads/trunk")
+        assert prepared(nexus) == []
+
     def test_never_puts_an_old_folder_in_the_place_of_a_repository_at_work(self, nexus, other):
         set_repository(other)
         ensure_repositories(now=timezone.now())
