@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -10,7 +11,7 @@ import yaml
 from django.db import transaction
 
 from orgchart import models
-from orgchart.packs.layout import AGENTS, GROUPS, ORGANISATION, PROTOCOL, ROLES
+from orgchart.packs.layout import AGENTS, GROUPS, ORGANISATION, PROTOCOL, ROLES, UNFINISHED
 from orgchart.packs.problems import Notes
 from orgchart.packs.source import read_document
 from orgchart.policy.vocabulary import BOARD, ContractScope, Relation
@@ -48,30 +49,39 @@ def export_pack(organisation: models.Organisation, directory: Path) -> list[Path
     """Write the organisation as a pack and return the files; the same organisation, the same bytes.
 
     An older pack of the organisation in the folder is replaced. Nothing is lost: deactivated agents
-    and tool restrictions are written, too; keys, mails and events are not part of a pack. Raises
-    NotAPack for a folder with other content.
+    and tool restrictions are written, too; keys, mails and events are not part of a pack. A folder
+    that it was killed in is no pack until the next export. Raises NotAPack for a folder with other
+    content.
     """
     _require_place(directory, organisation)
     with transaction.atomic():
         row = models.Organisation.objects.select_for_update(no_key=True).get(id=organisation.id)
         files = _files(row)
-    written = []
+    unfinished = directory / UNFINISHED
+    shutil.rmtree(unfinished, ignore_errors=True)
     for name, content in files.items():
-        path = directory / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(
+        fresh = unfinished / name
+        fresh.parent.mkdir(parents=True, exist_ok=True)
+        fresh.write_text(
             yaml.dump(content, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=WIDTH),
             encoding="utf-8",
         )
-        written.append(path)
+    written = []
+    for name in files:
+        path = directory / name
+        path.parent.mkdir(exist_ok=True)
+        written.append((unfinished / name).replace(path))
     for folder in (AGENTS, GROUPS):
         for stale in set((directory / folder).glob("*.yaml")) - set(written):
             stale.unlink()
+    shutil.rmtree(unfinished)
     return written
 
 
 def _require_place(directory: Path, organisation: models.Organisation) -> None:
-    if not directory.exists() or (directory.is_dir() and not any(directory.iterdir())):
+    if not directory.exists():
+        return
+    if directory.is_dir() and {path.name for path in directory.iterdir()} <= {UNFINISHED}:
         return
     document = read_document(directory / ORGANISATION, Notes())
     if document is None:

@@ -11,6 +11,8 @@ from orgchart.packs.values import problem_of_name
 
 ORGANISATION, ROLES, PROTOCOL = "organisation.yaml", "roles.yaml", "mail-protocol.yaml"
 AGENTS, GROUPS, CONFIG = "agents", "groups", "config"
+UNFINISHED = ".unfinished"
+"""In a folder while an export moves its files there, and after one that did not come to its end."""
 MOST_FILES = 10_000
 DEFAULTS = Path(__file__).parents[2] / "packs" / "soloqueue"
 """Where the roles and the protocol of a folder come from that has agents and groups only."""
@@ -100,7 +102,14 @@ def _files(folder: Path, notes: Notes) -> tuple[Path, ...]:
 
 
 def _note_strays(root: Path, notes: Notes) -> None:
-    """Note YAML files that are not part of a pack: an agent that is not read would be removed."""
+    """Note YAML files that are not part of a pack: an agent that is not read would be removed.
+
+    So would one whose file an export did not write any more.
+    """
+    if (root / UNFINISHED).exists():
+        what = "an export into this folder did not come to its end: files may be missing"
+        notes.add(str(root), 1, what, "export the organisation again, into this folder")
+        return
     allowed = {root / ORGANISATION, root / ROLES, root / PROTOCOL}
     found = {*root.glob("*"), *root.glob("*/*")}
     found.update(path for name in (AGENTS, GROUPS) for path in (root / name).rglob("*"))

@@ -105,6 +105,54 @@ class TestAnExport:
         assert (out / "notes.txt").read_text() == "mine"
         assert review_pack(out).problems == []
 
+    @pytest.mark.parametrize("is_new", [True, False])
+    @pytest.mark.parametrize("left_out", [1, 2, 5])
+    def test_is_no_pack_where_it_was_broken_off(
+        self, acme, tmp_path, monkeypatch, is_new, left_out
+    ):
+        """Loading it would deactivate each agent whose file is missing."""
+        whole = {path.name for path in export_pack(acme, tmp_path / "whole")}
+        out = tmp_path / "out"
+        if not is_new:
+            export_pack(acme, out)
+        steps = len(whole) - left_out
+        write_text = Path.write_text
+
+        def write(path, *words, **options):
+            nonlocal steps
+            steps -= 1
+            if steps < 0:
+                raise KeyboardInterrupt
+            return write_text(path, *words, **options)
+
+        with monkeypatch.context() as patch:
+            patch.setattr(Path, "write_text", write)
+            with pytest.raises(KeyboardInterrupt):
+                export_pack(acme, out)
+        assert "did not come to its end" in str(review_pack(out).problems)
+        export_pack(acme, out)
+        assert review_pack(out).problems == []
+        assert contents(out) == contents(tmp_path / "whole")
+
+    @pytest.mark.parametrize("moved", [0, 1, 6])
+    def test_is_no_pack_while_its_files_are_moved(self, acme, tmp_path, monkeypatch, moved):
+        out, replace_file, steps = tmp_path / "out", Path.replace, moved
+
+        def move(path, target):
+            nonlocal steps
+            steps -= 1
+            if steps < 0:
+                raise KeyboardInterrupt
+            return replace_file(path, target)
+
+        with monkeypatch.context() as patch:
+            patch.setattr(Path, "replace", move)
+            with pytest.raises(KeyboardInterrupt):
+                export_pack(acme, out)
+        assert review_pack(out).problems
+        export_pack(acme, out)
+        assert review_pack(out).problems == []
+
     def test_never_mixes_with_what_is_no_pack(self, acme, tmp_path):
         (tmp_path / "home").mkdir()
         (tmp_path / "home/thesis.tex").write_text("…")
