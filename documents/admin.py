@@ -12,6 +12,7 @@ from unfold.widgets import UnfoldAdminTextareaWidget
 
 from core.admin.acts import Act, ActingAdmin, ActRequest, Answer, ReasonForm
 from core.admin.base import BrowseAdmin, block, choice_column, computed_column, shown_column
+from core.admin.once import OnceForm
 from core.events import text
 from core.people import signed_in
 from core.permissions import Deed
@@ -72,7 +73,7 @@ class DocumentAdmin(BrowseAdmin):
     text = shown_column("body", _("text"), block)
 
 
-class MemoryForm(forms.Form):
+class MemoryForm(OnceForm):
     """The text of an entry."""
 
     text = forms.CharField(

@@ -12,6 +12,7 @@ from django import forms
 from django.contrib import messages
 from django.contrib.admin.utils import unquote
 from django.core.exceptions import PermissionDenied
+from django.db import transaction
 from django.db.models import Model
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.template.response import TemplateResponse
@@ -25,6 +26,7 @@ from unfold.widgets import UnfoldAdminTextareaWidget
 from core.actors import Person
 from core.admin.base import BrowseAdmin
 from core.admin.contexts import admin_context
+from core.admin.once import OnceForm, note_sent, was_sent
 from core.admin.refused import refuse_on_form
 from core.database import database_now
 from core.decision import Denied
@@ -176,9 +178,9 @@ class ActPages(ModelAdmin):
             if act.version(row) is None:
                 form.fields.pop("version", None)
             if form.is_valid():
-                answer = self._acted(request, act, row, form)
-                if answer is not None:
-                    return self._answered(request, act, row, answer)
+                done = self._done(request, act, row, form)
+                if done is not None:
+                    return done
         else:
             seen = act.version(row)
             form = act.form(initial={"version": seen, "digest": seen, **act.initial(row)})
@@ -186,6 +188,22 @@ class ActPages(ModelAdmin):
 
     def _is_member(self, request: HttpRequest, row: Any) -> bool:
         return signed_in(request).is_member_of(self.organisation_id_of(row))
+
+    def _done(
+        self, request: HttpRequest, act: Act, row: Any, form: forms.Form
+    ) -> HttpResponse | None:
+        """Act and answer; None with the refusal on the form. A new thing is made once."""
+        if not isinstance(form, OnceForm):
+            answer = self._acted(request, act, row, form)
+            return None if answer is None else self._answered(request, act, row, answer)
+        with transaction.atomic():
+            if was_sent(request, form):
+                return HttpResponseRedirect(page_of(row))
+            answer = self._acted(request, act, row, form)
+            if answer is None:
+                return None
+            note_sent(request, form)
+        return self._answered(request, act, row, answer)
 
     def _acted(self, request: HttpRequest, act: Act, row: Any, form: forms.Form) -> Answer | None:
         """The service's answer, or None with the refusal on the form and in the ledger."""

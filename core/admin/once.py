@@ -17,10 +17,13 @@ KEPT = 50
 """So many of them, the newest."""
 
 
+HIDDEN = forms.HiddenInput(attrs={"id": False})  # a page may have several such forms
+
+
 class OnceForm(forms.Form):
     """A form with a number of its own, from the page on which it was read."""
 
-    number = forms.UUIDField(required=False, initial=uuid4, widget=forms.HiddenInput)
+    number = forms.UUIDField(required=False, initial=uuid4, widget=HIDDEN)
 
 
 @needs_transaction

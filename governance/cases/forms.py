@@ -116,7 +116,7 @@ class ExtendForm(CaseForm):
     )
 
 
-class NoteForm(forms.Form):
+class NoteForm(OnceForm):
     """A note of a person."""
 
     reason = forms.CharField(

@@ -17,6 +17,7 @@ from unfold.widgets import UnfoldAdminTextareaWidget
 from core.admin.acts import Act, ActingAdmin, ActRequest, Answer
 from core.admin.base import choice_column, computed_column
 from core.admin.bounded import newest, newest_first
+from core.admin.once import OnceForm
 from core.events import text
 from core.people import signed_in
 from core.permissions import Deed
@@ -63,7 +64,7 @@ class ReadFilter(DropdownFilter):
         return queryset.filter(read_at__isnull=self.value() == "unread")
 
 
-class ReportAnswerForm(forms.Form):
+class ReportAnswerForm(OnceForm):
     """The Board's answer."""
 
     reply = forms.CharField(

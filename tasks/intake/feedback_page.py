@@ -8,6 +8,7 @@ from django import forms
 from django.conf import settings
 from django.contrib import messages
 from django.core.exceptions import PermissionDenied
+from django.db import transaction
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.template.response import TemplateResponse
 from django.urls import reverse
@@ -23,6 +24,7 @@ from unfold.widgets import (
     UnfoldAdminTextInputWidget,
 )
 
+from core.admin.once import OnceForm, note_sent, was_sent
 from core.admin.refused import refuse_on_form
 from core.decision import Denied
 from core.people import person
@@ -46,7 +48,7 @@ DEFAULT_SOURCE = "admin"
 RATINGS = [("", _("none")), *((str(stars), str(stars)) for stars in range(1, 6))]
 
 
-class ReportForm(forms.Form):
+class ReportForm(OnceForm):
     """One report, typed by a person."""
 
     body = forms.CharField(
@@ -93,10 +95,11 @@ class ReportForm(forms.Form):
     def read(self) -> tuple[str, list[FeedbackItem]]:
         """The source and the report. Raises Denied INVALID_PARAMS."""
         given = {name: value for name, value in self.cleaned_data.items() if value}
+        given.pop("number", None)
         return DEFAULT_SOURCE, read_items(given, "feedback")
 
 
-class UploadForm(forms.Form):
+class UploadForm(OnceForm):
     """A file of reports: all of them are added, or none."""
 
     file = forms.FileField(
@@ -138,7 +141,12 @@ def intake_page(model_admin: Any, request: HttpRequest) -> HttpResponse:
     chosen = file if by_file else report
     back = reverse("admin:tasks_feedback_changelist")
     if chosen.is_valid():
-        said = _add(request, organisation, chosen)
+        with transaction.atomic():
+            if was_sent(request, chosen):
+                return HttpResponseRedirect(back)
+            said = _add(request, organisation, chosen)
+            if said:
+                note_sent(request, chosen)
         if said:
             model_admin.message_user(request, said, messages.SUCCESS)
             return HttpResponseRedirect(back)

@@ -18,6 +18,7 @@ from unfold.widgets import UnfoldAdminTextareaWidget
 
 from core.actions import Action
 from core.admin.acts import Act, ActRequest, Answer, ReasonForm
+from core.admin.once import OnceForm
 from core.decision import Denied
 from core.ids import row_id
 from core.people import groups_of
@@ -42,7 +43,7 @@ MAX_EVENTS = 40
 """Events on a task's page, the newest; all of them are in its history."""
 
 
-class CommentForm(forms.Form):
+class CommentForm(OnceForm):
     """A comment on a task."""
 
     body = forms.CharField(

@@ -12,6 +12,7 @@ from django.utils import timezone
 from contracts.models import Contract
 from core.database import database_now
 from core.permissions import PeopleGroup
+from documents.models import Memory
 from governance import admin as acts_of_governance
 from ledger.models import Event
 from mailroom.models import Mail
@@ -492,3 +493,25 @@ class TestSkills:
         skill.refresh_from_db()
         assert answer.status_code == 403
         assert not skill.approved
+
+
+class TestWhatIsSentTwice:
+    def twice(self, board, row, name, **changes):
+        page = act_page(row, name)
+        form = filled(board, page, "act-form", **changes)
+        assert board.post(page, {**form, next(iter(changes)): ""}).status_code == 200
+        board.post(page, form)
+        again = board.post(page, form, follow=True)
+        assert "nothing was done again" in again.content.decode()
+
+    def test_is_one_entry_of_a_memory(self, board, company):
+        assert company.call("ceo", "memory_append", text="Fridays are quiet.").code == "OK"
+        self.twice(board, Memory.objects.get(), "add", text="Mondays are not.")
+        assert Memory.objects.count() == 2
+
+    def test_is_one_answer_to_a_report(self, board, company):
+        report = {"type": "report", "subject": "S", "body": "B"}
+        assert company.call("ceo", "send_mail", to="board", **report).code == "OK"
+        before = Mail.objects.count()
+        self.twice(board, Mail.objects.get(recipient=None), "answer", reply="Thank you.")
+        assert Mail.objects.count() == before + 1

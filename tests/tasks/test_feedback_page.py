@@ -6,6 +6,7 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 from core.permissions import PeopleGroup
 from ledger.models import Event
 from tasks.models import Feedback
+from tests.admin.forms import filled
 from tests.tasks.people import sign_in
 from tests.tasks.world import CSV, dev_team
 
@@ -139,3 +140,16 @@ class TestAFile:
         answer = upload(board, "a.csv", b"body\n" + b"x" * 4096)
         assert "more than 2 KiB: send it in parts" in answer.content.decode()
         assert not Feedback.objects.exists()
+
+
+def test_what_is_sent_twice_is_added_once(board):
+    form = {**filled(board, PAGE, "report-form", body="It is slow."), "_report": "1"}
+    board.post(PAGE, form)
+    again = board.post(PAGE, form, follow=True)
+    assert Feedback.objects.count() == 1
+    assert "nothing was done again" in again.content.decode()
+    number = filled(board, PAGE, "file-form")["number"]
+    for _ in range(2):
+        file = SimpleUploadedFile("x.csv", b"body\nIt is fast.\n")
+        board.post(PAGE, {"file": file, "_file": "1", "number": number})
+    assert Feedback.objects.count() == 2

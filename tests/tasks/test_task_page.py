@@ -13,6 +13,7 @@ from tasks import discussion, services
 from tasks.models import Comment, Task
 from tasks.rules.values import TaskUpdate
 from tasks.vocabulary import Status
+from tests.admin.forms import filled
 from tests.tasks.people import sign_in
 from tests.tasks.world import NOW, caller_of, configure, dev_team
 
@@ -91,6 +92,17 @@ class TestTheDrawing:
 
 
 class TestTheDiscussion:
+    def test_takes_a_comment_once_however_often_its_form_is_sent(self, at, make):
+        task, client = make(), at(PeopleGroup.BOARD)
+        form = filled(client, page_of(task), "comment-form", body="Well done.")
+        client.post(act_of(task, "comment"), form)
+        again = client.post(act_of(task, "comment"), form, follow=True)
+        assert Comment.objects.count() == 1
+        assert "nothing was done again" in again.content.decode()
+        form = filled(client, page_of(task), "comment-form", body="Well done.")
+        client.post(act_of(task, "comment"), form)
+        assert Comment.objects.count() == 2
+
     def test_takes_a_comment_of_the_board_as_it_is(self, at, make):
         task = make()
         answer = at(PeopleGroup.BOARD).post(act_of(task, "comment"), {"body": "Well done."})

@@ -678,6 +678,15 @@ class TestPages:
         assert client.get("/admin/governance/intervention/").status_code == 200
         assert client.get("/admin/governance/violation/").status_code == 200
 
+    def test_note_once_however_often_the_form_is_sent(self, client, company):
+        page = f"/admin/governance/case/{Play(company).id}/note/"
+        form = filled(client, page, "act-form", reason="See ticket 7")
+        before = Intervention.objects.count()
+        client.post(page, form)
+        again = client.post(page, form, follow=True)
+        assert Intervention.objects.count() == before + 1
+        assert "nothing was done again" in again.content.decode()
+
     def test_open_one_however_often_its_form_is_sent(self, client, company):
         page = "/admin/governance/case/open/"
         form = filled(client, page, "act-form", title="T", request="R")
