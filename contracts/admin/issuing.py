@@ -7,7 +7,6 @@ from typing import Any
 from django import forms
 from django.contrib import messages
 from django.core.exceptions import PermissionDenied
-from django.db import transaction
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.template.response import TemplateResponse
 from django.urls import reverse
@@ -24,7 +23,7 @@ from contracts.issuing.drafts import ContractDraft
 from contracts.issuing.services import issue_for_board
 from contracts.models import Contract
 from core.admin.contexts import admin_context
-from core.admin.once import OnceForm, note_sent, was_sent
+from core.admin.once import OnceForm, SentBefore, make_once
 from core.admin.refused import refuse_on_form
 from core.database import database_now
 from core.decision import Denied
@@ -119,12 +118,10 @@ def issue_page(model_admin: Any, request: HttpRequest) -> HttpResponse:
         policy=current_policy(organisation.id),
     )
     if request.method == "POST" and form.is_valid():
-        with transaction.atomic():
-            if was_sent(request, form):
-                return HttpResponseRedirect(reverse("admin:contracts_contract_changelist"))
-            contract_id = _issued(request, organisation, form)
-            if contract_id:
-                note_sent(request, form)
+        try:
+            contract_id = make_once(request, form, lambda: _issued(request, organisation, form))
+        except SentBefore:
+            return HttpResponseRedirect(reverse("admin:contracts_contract_changelist"))
         if contract_id:
             model_admin.message_user(
                 request,

@@ -12,7 +12,6 @@ from django import forms
 from django.contrib import messages
 from django.contrib.admin.utils import unquote
 from django.core.exceptions import PermissionDenied
-from django.db import transaction
 from django.db.models import Model
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.template.response import TemplateResponse
@@ -26,7 +25,7 @@ from unfold.widgets import UnfoldAdminTextareaWidget
 from core.actors import Person
 from core.admin.base import BrowseAdmin
 from core.admin.contexts import admin_context
-from core.admin.once import OnceForm, note_sent, was_sent
+from core.admin.once import OnceForm, SentBefore, make_once
 from core.admin.refused import refuse_on_form
 from core.database import database_now
 from core.decision import Denied
@@ -193,17 +192,14 @@ class ActPages(ModelAdmin):
         self, request: HttpRequest, act: Act, row: Any, form: forms.Form
     ) -> HttpResponse | None:
         """Act and answer; None with the refusal on the form. A new thing is made once."""
-        if not isinstance(form, OnceForm):
-            answer = self._acted(request, act, row, form)
-            return None if answer is None else self._answered(request, act, row, answer)
-        with transaction.atomic():
-            if was_sent(request, form):
+        if isinstance(form, OnceForm):
+            try:
+                answer = make_once(request, form, lambda: self._acted(request, act, row, form))
+            except SentBefore:
                 return HttpResponseRedirect(page_of(row))
+        else:
             answer = self._acted(request, act, row, form)
-            if answer is None:
-                return None
-            note_sent(request, form)
-        return self._answered(request, act, row, answer)
+        return None if answer is None else self._answered(request, act, row, answer)
 
     def _acted(self, request: HttpRequest, act: Act, row: Any, form: forms.Form) -> Answer | None:
         """The service's answer, or None with the refusal on the form and in the ledger."""

@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import TypeVar
 from uuid import uuid4
 
 from django import forms
 from django.contrib import messages
+from django.db import transaction
 from django.http import HttpRequest
 from django.utils.translation import gettext
 
-from core.database import hold_lock, needs_transaction
+from core.database import hold_lock
+
+Made = TypeVar("Made")
 
 SENT = "forms_sent"
 """In the session of a person: the numbers of the forms that made something."""
 KEPT = 50
 """So many of them, the newest."""
-
-
 HIDDEN = forms.HiddenInput(attrs={"id": False})  # a page may have several such forms
 
 
@@ -26,30 +29,28 @@ class OnceForm(forms.Form):
     number = forms.UUIDField(required=False, initial=uuid4, widget=HIDDEN)
 
 
-@needs_transaction
-def was_sent(request: HttpRequest, form: forms.Form) -> bool:
-    """Whether the form made something before; the person reads so (Spec: people 8).
+class SentBefore(Exception):
+    """The form made something before, and the person is told so on the next page."""
 
-    Of two that are sent at once the later one waits for the end of the first.
+
+def make_once(request: HttpRequest, form: forms.Form, make: Callable[[], Made]) -> Made:
+    """Make what a form asks for, in one transaction; what it made, or nothing where it was refused.
+
+    Of two that are sent at once the later one waits for the end of the first (Spec: people 8). A
+    form that brings no number was never sent. Raises SentBefore.
     """
-    hold_lock("form", request.session.session_key, _number(form))
-    stored = type(request.session)(request.session.session_key)
-    request.session[SENT] = stored.get(SENT, [])
-    if _number(form) not in request.session[SENT]:
-        return False
-    messages.warning(
-        request, gettext("This form was sent before, and nothing was done again. Look at the list.")
-    )
-    return True
-
-
-@needs_transaction
-def note_sent(request: HttpRequest, form: forms.Form) -> None:
-    """Remember that the form made something, in the transaction that did."""
-    request.session[SENT] = [*request.session[SENT], _number(form)][-KEPT:]
-    request.session.save()
-
-
-def _number(form: forms.Form) -> str:
-    """The number; where a form brings none, one that no other form has."""
-    return str(form.cleaned_data["number"] or uuid4())
+    number = str(form.cleaned_data["number"] or uuid4())
+    with transaction.atomic():
+        hold_lock("form", request.session.session_key, number)
+        sent = type(request.session)(request.session.session_key).get(SENT, [])
+        if number in sent:
+            messages.warning(
+                request,
+                gettext("This form was sent before, and nothing was done again. Look at the list."),
+            )
+            raise SentBefore
+        made = make()
+        if made:
+            request.session[SENT] = [*sent, number][-KEPT:]
+            request.session.save()
+    return made

@@ -7,7 +7,6 @@ from typing import Any
 from django.contrib import admin, messages
 from django.contrib.admin.utils import unquote
 from django.core.exceptions import NON_FIELD_ERRORS, PermissionDenied
-from django.db import transaction
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.template.response import TemplateResponse
@@ -20,7 +19,7 @@ from core.admin.acts import Act, ActingAdmin
 from core.admin.base import BrowseAdmin, choice_column, computed_column
 from core.admin.browsing import ListButton
 from core.admin.contexts import admin_context
-from core.admin.once import note_sent, was_sent
+from core.admin.once import SentBefore, make_once
 from core.admin.refused import refuse_on_form
 from core.decision import Denied, Deny
 from core.ids import row_id
@@ -90,13 +89,12 @@ class CaseAdmin(ActingAdmin):
             raise PermissionDenied("no organisation has the six offices")
         form = pages.OpenForm(request.POST if request.method == "POST" else None)
         if request.method == "POST" and form.is_valid():
-            with transaction.atomic():
-                if was_sent(request, form):
-                    return HttpResponseRedirect(reverse("admin:governance_case_changelist"))
-                opened = self._open(request, organisation, form)
-                if opened is not None:
-                    note_sent(request, form)
-                    return opened
+            try:
+                opened = make_once(request, form, lambda: self._open(request, organisation, form))
+            except SentBefore:
+                return HttpResponseRedirect(reverse("admin:governance_case_changelist"))
+            if opened is not None:
+                return opened
         context = admin_context(
             self,
             request,

@@ -8,7 +8,6 @@ from django import forms
 from django.conf import settings
 from django.contrib import messages
 from django.core.exceptions import PermissionDenied
-from django.db import transaction
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.template.response import TemplateResponse
 from django.urls import reverse
@@ -24,7 +23,7 @@ from unfold.widgets import (
     UnfoldAdminTextInputWidget,
 )
 
-from core.admin.once import OnceForm, note_sent, was_sent
+from core.admin.once import OnceForm, SentBefore, make_once
 from core.admin.refused import refuse_on_form
 from core.decision import Denied
 from core.people import person
@@ -141,12 +140,10 @@ def intake_page(model_admin: Any, request: HttpRequest) -> HttpResponse:
     chosen = file if by_file else report
     back = reverse("admin:tasks_feedback_changelist")
     if chosen.is_valid():
-        with transaction.atomic():
-            if was_sent(request, chosen):
-                return HttpResponseRedirect(back)
-            said = _add(request, organisation, chosen)
-            if said:
-                note_sent(request, chosen)
+        try:
+            said = make_once(request, chosen, lambda: _add(request, organisation, chosen))
+        except SentBefore:
+            return HttpResponseRedirect(back)
         if said:
             model_admin.message_user(request, said, messages.SUCCESS)
             return HttpResponseRedirect(back)
