@@ -23,7 +23,8 @@ def events_of(subject: str, organisation_id: int | None) -> list[Event]:
 def last_event(subject: str, organisation_id: int, **which: Any) -> Event | None:
     """The newest event about one subject of an organisation that has these values."""
     rows = Event.objects.filter(subject=subject, organisation_id=organisation_id, **which)
-    return rows.order_by("-seq").first()
+    with planned_for_values():
+        return rows.order_by("-seq").first()
 
 
 def agents_of_changes(
