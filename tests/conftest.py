@@ -23,6 +23,7 @@ from django.utils import translation
 from core.waiting import ringing
 from documents import root
 from ledger.keys import forget_head
+from nexus_site.run import cluster_lock
 from orgchart.policy_cache import POLICIES
 from tests.company import Company, load_company
 from tests.next_steps import every_refusal_checked
@@ -155,6 +156,9 @@ def django_db_setup(
         _let_go()
         if not django_db_keepdb:
             teardown_databases(made, verbosity=0)
+    # Not left to `atexit`: a worker whose threads still wait is killed before it comes so far.
+    for lock in [*cluster_lock._locks.values()]:
+        lock.release()
 
 
 def _let_go() -> None:
