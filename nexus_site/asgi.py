@@ -32,7 +32,6 @@ from nexus_site.serving.handlers import ApiHandler, PeopleHandler  # noqa: E402
 from nexus_site.serving.owners import agent_of, person_of  # noqa: E402
 from nexus_site.serving.proxies import Proxies  # noqa: E402
 from nexus_site.serving.waitable import WaitableCall, is_waitable  # noqa: E402
-from toolbox import quotas  # noqa: E402
 from toolbox.faces import event_stream, mcp  # noqa: E402
 from toolbox.faces.bodies import Disconnected  # noqa: E402
 from toolbox.faces.hosts import status_of_foreign  # noqa: E402
@@ -41,6 +40,7 @@ from toolbox.faces.pools import pool_of, start_threads  # noqa: E402
 from toolbox.faces.responses import error_response  # noqa: E402
 from toolbox.faces.threads import ANY_TIME, THREADS, TURN, Turn  # noqa: E402
 from toolbox.faces.turns import Turns  # noqa: E402
+from toolbox.quotas import stored  # noqa: E402
 
 # Faces that wait. Each module offers `application(scope, receive, send)`, and `lifespan()`, an
 # asynchronous context manager, if something of it must live as long as the process.
@@ -321,7 +321,7 @@ def _problem_of_start() -> str:
 
 def _give_back() -> None:
     try:
-        quotas.give_back()
+        stored.give_back()
     except DatabaseError:  # too much stays counted, as after a crash
         log.warning("quotas_not_given_back", exc_info=True)
     finally:

@@ -9,9 +9,9 @@ from core.permissions import Deed, require_deed
 from orgchart.policy.compiled import Policy
 from orgchart.policy_cache import current_policy
 from tasks.rules.actors import TaskActor
-from toolbox import quotas
 from toolbox.caller import Caller
 from toolbox.denial_limits import EVENT_BYTES
+from toolbox.quotas import charging
 
 
 def actor_of(caller: Actor, deed: Deed = Deed.MANAGE_TASK) -> TaskActor:
@@ -42,4 +42,4 @@ def charge_rows(caller: Actor, rows: int, now: datetime) -> None:
 
 def charge_agent(agent_id: int, policy: Policy, rows: int, now: datetime) -> None:
     """Count rows for an agent that need not be calling. Raises Denied QUOTA_EXCEEDED."""
-    quotas.charge(agent=agent_id, policy=policy, size=rows * EVENT_BYTES, now=now)
+    charging.charge(agent=agent_id, policy=policy, size=rows * EVENT_BYTES, now=now)

@@ -24,7 +24,7 @@ from tests.rows import make_once
 from toolbox.answers import ErrorBody
 from toolbox.authentication import authenticate
 from toolbox.caller import Caller
-from toolbox.quotas import AHEAD, AHEAD_BYTES, AHEAD_ROWS
+from toolbox.quotas.stored import AHEAD, AHEAD_BYTES, AHEAD_ROWS
 from toolbox.registry import REGISTRY
 
 PACKS = Path(__file__).parent.parent / "packs"

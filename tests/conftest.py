@@ -32,7 +32,7 @@ from tests.rows import delete_all, written_by_migrate
 from tests.stream_events import every_event_checked
 from tests.template import template
 from toolbox import authentication, denial_limits, rates, wake
-from toolbox.quotas import AHEAD
+from toolbox.quotas.stored import AHEAD
 
 LONG = (
     "tests/browser/",

@@ -7,7 +7,7 @@ from datetime import datetime
 
 from core.decision import Denied
 from orgchart.policy.compiled import Policy
-from toolbox import quotas
+from toolbox.quotas import charging
 
 EVENT_BYTES = 512
 RECORD_INTERVAL = 60.0
@@ -20,7 +20,7 @@ _last_recorded: dict[int, float] = {}
 def may_record(*, agent: int, policy: Policy, now: datetime) -> bool:
     """Count one event of an agent; False where it has to be left out (Spec: ledger 3)."""
     try:
-        quotas.charge(agent=agent, policy=policy, size=EVENT_BYTES, now=now)
+        charging.charge(agent=agent, policy=policy, size=EVENT_BYTES, now=now)
     except Denied:
         passed = time.monotonic()
         if passed - _last_recorded.get(agent, -RECORD_INTERVAL) < RECORD_INTERVAL:

@@ -17,10 +17,10 @@ from core.events import Event
 from ledger.services import record_alone
 from orgchart.explaining import CallQuestion
 from orgchart.pauses.services import pause_of
-from toolbox import quotas
 from toolbox.caller import Caller, CallerSession
 from toolbox.denial_limits import may_record
 from toolbox.gate import admit, require_size, validate
+from toolbox.quotas import charging
 from toolbox.results import Explanation
 from toolbox.space import require_space
 
@@ -58,7 +58,7 @@ def _decide_within_quotas(
         require_size(asking.args_size, tool.largest_body, what=f"a body of {name}")
         if tool.stores:
             require_space()
-            quotas.charge_bytes(caller=caller, size=asking.args_size, now=now)
+            charging.charge_bytes(caller=caller, size=asking.args_size, now=now)
     except Denied as refusal:
         return refusal.deny
     return decide(caller, name, params, now=now)

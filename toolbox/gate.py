@@ -12,8 +12,8 @@ from pydantic_core import ErrorDetails
 
 from core.decision import Allow, Code, Denied, Deny, refuse
 from core.params import sentence_of
-from toolbox import quotas
 from toolbox.caller import Caller
+from toolbox.quotas import charging
 from toolbox.registry import REGISTRY, Tool
 from toolbox.rules import can_use
 from toolbox.space import STORAGE_FULL, is_disk_full, require_space
@@ -32,7 +32,7 @@ def run(caller: Caller, name: str, params: Mapping[str, Any], *, now: datetime) 
     if tool.stores:
         require_space()
         agent = caller.agent.id
-        quotas.charge(agent=agent, policy=caller.policy, size=caller.args_size, now=now)
+        charging.charge(agent=agent, policy=caller.policy, size=caller.args_size, now=now)
     try:
         result = tool.function(caller, validate(tool, params), now)
     except OSError as problem:

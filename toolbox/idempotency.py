@@ -16,7 +16,7 @@ from core.decision import Code, refuse
 from core.key_form import without_keys
 from toolbox.caller import Caller
 from toolbox.models import IdempotencyRecord
-from toolbox.quotas import charge_answer
+from toolbox.quotas.charging import charge_answer
 from toolbox.registry import REGISTRY
 
 KEPT_FOR = timedelta(hours=24)

@@ -5,7 +5,8 @@ from datetime import datetime
 from ledger.sealer import seal_events
 from toolbox.frames.ending import end_due_frames
 from toolbox.models import IdempotencyRecord, Usage
-from toolbox.quotas import DAY, sum_up_minutes
+from toolbox.quotas.charging import DAY
+from toolbox.quotas.written import sum_up_minutes
 from toolbox.scheduler import scheduled_job
 
 

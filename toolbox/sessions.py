@@ -23,7 +23,7 @@ from toolbox.caller import Caller, CallerSession
 from toolbox.frames.stack import present_frame
 from toolbox.models import Session
 from toolbox.modes import bind_session
-from toolbox.quotas import require_session
+from toolbox.quotas.charging import require_session
 from toolbox.results import SessionDetails, SessionSummary
 
 contract_sessions = Hook[[Caller, str], ToolMode](

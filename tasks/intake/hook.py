@@ -23,7 +23,7 @@ from tasks.intake.feedback import FeedbackItem, add_feedback, read_items
 from tasks.models import FeedbackHook
 from toolbox.faces.responses import error_response, json_response
 from toolbox.faults import fault_of
-from toolbox.quotas import DAY, SMALL, charge_incoming
+from toolbox.quotas.charging import DAY, SMALL, charge_incoming
 from toolbox.space import require_space
 
 log = structlog.get_logger(__name__)

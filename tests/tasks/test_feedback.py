@@ -18,7 +18,7 @@ from tasks.intake.hook import add_signed, require_rate
 from tasks.models import Feedback, FeedbackHook
 from tests.concurrency import at_once
 from tests.tasks.world import CSV, NOW, dev_team
-from toolbox.quotas import stored_by
+from toolbox.quotas.stored import stored_by
 
 
 def run(*words) -> str:

@@ -17,8 +17,9 @@ from orgchart.models import ApiKey
 from tests.company import load_company
 from tests.concurrency import at_once
 from tests.plans import most_of, renew_statistics
-from toolbox import authentication, denial_limits, idempotency, quotas, sessions
+from toolbox import authentication, denial_limits, idempotency, sessions
 from toolbox.models import IdempotencyRecord, Session, Stored, Usage
+from toolbox.quotas import charging, stored, written
 from toolbox.registry import REGISTRY
 from toolbox.schedule import delete_expired_answers
 
@@ -58,7 +59,7 @@ class TestBytes:
         asked = {"tool": "send_mail", "params": {"to": "it_manager", **LARGE}}
         answers = [nexus.post("/api/v1/explain", asked, "ceo").body for _ in range(4)]
         assert [each["error_code"] for each in answers] == [None, None, *["QUOTA_EXCEEDED"] * 2]
-        assert not Stored.objects.filter(bytes__gt=10 * quotas.AHEAD_BYTES).exists()
+        assert not Stored.objects.filter(bytes__gt=10 * stored.AHEAD_BYTES).exists()
         small = {"tool": "send_mail", "params": {**asked["params"], "body": "x"}}
         assert nexus.post("/api/v1/explain", small, "ceo").body["allowed"]
 
@@ -89,7 +90,7 @@ class TestBytes:
             minute = (now - timedelta(minutes=minutes_ago)).replace(second=0, microsecond=0)
             Usage.objects.filter(minute__gt=now - timedelta(minutes=2)).update(minute=minute)
             for _ in range(2):
-                quotas.sum_up_minutes(now)
+                written.sum_up_minutes(now)
         summed = Usage.objects.filter(agent_id=-nexus.organisation.id)
         each = Usage.objects.filter(agent_id__gt=0).aggregate(sum=Sum("bytes"))["sum"]
         assert (summed.count(), sum(summed.values_list("bytes", flat=True))) == (2, each)
@@ -98,8 +99,8 @@ class TestBytes:
 
     def test_of_a_long_run_that_were_not_used_are_given_back(self, nexus):
         began = timezone.now() - timedelta(minutes=10)
-        with quotas.reserved(caller=nexus.caller("ceo"), size=90_000, now=began) as room:
-            quotas.sum_up_minutes(timezone.now())
+        with charging.reserved(caller=nexus.caller("ceo"), size=90_000, now=began) as room:
+            written.sum_up_minutes(timezone.now())
             room.used = 20_000
         assert list(Usage.objects.values_list("bytes", flat=True)) == [20_000, 20_000]
 
@@ -112,7 +113,7 @@ class TestBytes:
             for agent in agents
             for minute in minutes
         )
-        quotas.sum_up_minutes(timezone.now())
+        written.sum_up_minutes(timezone.now())
         renew_statistics("toolbox_usage")
         touched, answer = most_of(mail)
         assert answer.status == 200
@@ -206,7 +207,8 @@ class TestWhatAnOrganisationStoresInAll:
         assert mail().status == 200
 
     def test_takes_no_lock_while_much_is_free(self, nexus, mail, monkeypatch):
-        monkeypatch.setattr(quotas, "hold_lock", None)
+        for module in (stored, written):
+            monkeypatch.setattr(module, "hold_lock", None)
         assert mail().status == 200
 
     def test_is_given_back_by_a_call_that_is_rolled_back(self, nexus, mail, monkeypatch):
@@ -237,7 +239,7 @@ class TestEventsOfCallsThatChangeNothing:
 
     @pytest.mark.parametrize("way", range(6))
     def test_count_one_row_each(self, nexus, settings, way):
-        settings.NEXUS_ORGANISATION_ROWS = quotas.MARGIN["rows_margin"]  # counted one by one
+        settings.NEXUS_ORGANISATION_ROWS = stored.MARGIN["rows_margin"]  # counted one by one
         refused = list(self.ways(nexus).values())[way]
         nexus.key("ceo"), nexus.key("backend_worker")
         before = Event.objects.count()
@@ -268,7 +270,7 @@ class TestEventsOfCallsThatChangeNothing:
 
     def test_of_one_organisation_leave_another_unharmed(self, nexus, settings):
         other = load_company("soloqueue")
-        settings.NEXUS_ORGANISATION_ROWS = quotas.MARGIN["rows_margin"] + quotas.AHEAD_ROWS
+        settings.NEXUS_ORGANISATION_ROWS = stored.MARGIN["rows_margin"] + stored.AHEAD_ROWS
         for _ in range(3):
             self.ways(nexus)["unknown tool"]()
         assert not Stored.objects.filter(organisation_id=other.organisation.id).exists()
@@ -284,7 +286,7 @@ class TestSmallCalls:
     @pytest.fixture
     def send(self, monkeypatch):
         company = load_company("nexus")
-        monkeypatch.setattr(quotas, "AHEAD_ROWS", 3)
+        monkeypatch.setattr(stored, "AHEAD_ROWS", 3)
         return lambda to="it_manager", **h: company.call(
             "ceo", "send_mail", h, **SMALL | {"to": to}
         )
@@ -297,7 +299,7 @@ class TestSmallCalls:
         assert counted == [3, 3, 3, 6, 6, 6, 9]
 
     def test_are_counted_again_where_their_bytes_are_used_up(self, send, monkeypatch):
-        monkeypatch.setattr(quotas, "AHEAD_BYTES", 150)
+        monkeypatch.setattr(stored, "AHEAD_BYTES", 150)
         for _ in range(3):
             send()
         assert Stored.objects.get().rows == 6
@@ -305,9 +307,9 @@ class TestSmallCalls:
     def test_leave_no_more_than_was_used_when_the_process_ends(self, send):
         for _ in range(4):
             send()
-        quotas.give_back()
+        stored.give_back()
         row = Stored.objects.get()
-        assert (row.rows, quotas.AHEAD.take_all()) == (4, {})
+        assert (row.rows, stored.AHEAD.take_all()) == (4, {})
         assert 100 < row.bytes < 1000
 
     def test_that_are_refused_take_nothing_from_the_others(self, send):
@@ -341,7 +343,7 @@ class TestAtOnce:
         def write(caller):
             for _ in range(8):
                 try:
-                    quotas.charge(
+                    charging.charge(
                         agent=caller.agent.id,
                         policy=caller.policy,
                         size=10_000,
@@ -358,9 +360,9 @@ class TestAtOnce:
     def test_a_call_that_was_not_counted_does_not_pass(self, monkeypatch):
         """Another one took the rest of the minute after what is used was read."""
         caller = load_company("nexus").caller("ceo")
-        monkeypatch.setattr(quotas, "_charge", lambda _: (False, 0, 0, 0))
+        monkeypatch.setattr(written, "_charge", lambda _: (False, 0, 0, 0))
         with pytest.raises(Denied, match="in a minute"):
-            quotas.charge_bytes(caller=caller, size=10_000, now=timezone.now())
+            charging.charge_bytes(caller=caller, size=10_000, now=timezone.now())
 
     @pytest.mark.parametrize(
         ("setting", "writers"),
@@ -379,7 +381,7 @@ class TestAtOnce:
 
         def write(caller):
             with transaction.atomic(), suppress(BrokenBarrierError):
-                quotas.charge_bytes(caller=caller, size=10_000, now=now)
+                charging.charge_bytes(caller=caller, size=10_000, now=now)
                 all_count.wait(0.5)  # without locks all have read what is used by now
 
         answers = at_once([partial(write, each) for each in callers])
@@ -451,7 +453,7 @@ class TestAnswers:
 def test_reserved_bytes_are_given_back_over_a_connection_that_was_lost_meanwhile():
     """A run of ten minutes may outlive a failover."""
     caller = load_company("nexus").caller("ceo")
-    with quotas.reserved(caller=caller, size=10_000, now=timezone.now()) as room:
+    with charging.reserved(caller=caller, size=10_000, now=timezone.now()) as room:
         room.used = 1000
         with suppress(DatabaseError), connection.cursor() as cursor:
             cursor.execute("SELECT pg_terminate_backend(pg_backend_pid())")

@@ -10,7 +10,8 @@ from core.labels import Text
 from orgchart.admin.organisations import about_organisation
 from orgchart.models import Organisation
 from orgchart.organisation_settings import merged
-from toolbox.quotas import stored_by, total_quotas
+from toolbox.quotas.limits import total_quotas
+from toolbox.quotas.stored import stored_by
 
 
 @about_organisation.join

@@ -21,7 +21,7 @@ from orgchart.organisation_settings import quota_of
 from orgchart.policy.paths import is_of_company
 from orgchart.policy.vocabulary import Access
 from toolbox.caller import Caller
-from toolbox.quotas import Quota
+from toolbox.quotas.limits import Quota
 from workspace.files.places import FilePlace, judged_tree, place_of
 from workspace.git.judged_commit import is_in_judged_commit
 from workspace.homes import usage_of

@@ -17,7 +17,7 @@ from core.database import hold_lock, needs_transaction, retry_broken
 from core.decision import Code, refuse
 from ledger.services import record
 from toolbox.caller import Caller
-from toolbox.quotas import charge
+from toolbox.quotas.charging import charge
 from workspace.git import rules
 from workspace.git.bare_repository import BareRepository, Signature
 from workspace.git.holding import held_work_tree

@@ -15,8 +15,8 @@ from core.database import retry_broken
 from core.decision import Denied
 from documents.tree import Unsafe
 from ledger.services import record
-from toolbox import quotas
 from toolbox.caller import Caller
+from toolbox.quotas import charging
 from workspace.files.places import own_tree
 from workspace.models import Run
 from workspace.outside_calls import slot
@@ -139,7 +139,7 @@ def recorded_run(
     hands 29, settings 6. Raises Denied RATE_LIMITED, QUOTA_EXCEEDED, INVALID_TRANSITION where a
     person stopped it, or its agent's right ended, before its turn.
     """
-    with slot(caller, "runs"), quotas.reserved(caller=caller, size=KEPT, now=now) as room:
+    with slot(caller, "runs"), charging.reserved(caller=caller, size=KEPT, now=now) as room:
         row = queue.take_turn(caller=caller, paths=paths, commit=commit, seconds=seconds, now=now)
         run = RecordedRun(row, caller)
         try:

@@ -13,7 +13,7 @@ from core.events import text
 from ledger.services import record
 from orgchart.organisation_settings import quota_of
 from toolbox.caller import Caller
-from toolbox.quotas import Quota
+from toolbox.quotas.limits import Quota
 from toolbox.quoting import BEGIN, END, NOT_AN_INSTRUCTION, as_lines, one_line
 from workspace.outside_calls import slot
 from workspace.web import rules

@@ -13,7 +13,7 @@ from mailroom.models import Escalation, OutgoingNotice
 from orgchart.models import Agent, Organisation
 from tests.company import load_company
 from tests.governance.cases.world import EVIDENCE, Play
-from toolbox import quotas
+from toolbox.quotas import stored
 
 pytestmark = pytest.mark.django_db
 OFFICE_HOLDERS = ("analyst", "planner", "implementer", "reviewer", "tester", "conductor")
@@ -253,12 +253,12 @@ class TestAnotherOrganisationsCase:
 
 class TestCaseInputs:
     def test_count_as_a_row_each_as_their_event_stays(self, play, settings):
-        settings.NEXUS_ORGANISATION_ROWS = quotas.MARGIN["rows_margin"]  # counted one by one
+        settings.NEXUS_ORGANISATION_ROWS = stored.MARGIN["rows_margin"]  # counted one by one
         organisation = play.company.organisation.id
-        _, before = quotas.stored_by(organisation)
+        _, before = stored.stored_by(organisation)
         for _ in range(3):
             assert play.inputs("analyst").status == 200
-        assert quotas.stored_by(organisation)[1] == before + 3
+        assert stored.stored_by(organisation)[1] == before + 3
         settings.NEXUS_ORGANISATION_ROWS = before + 3
         assert play.inputs("analyst").code == "QUOTA_EXCEEDED"
         assert Event.objects.filter(action="case.inputs_read").count() == 3

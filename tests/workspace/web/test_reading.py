@@ -31,8 +31,9 @@ from tests.workspace.web.internet import (
     server,
     two_servers,
 )
-from toolbox import door, quotas
+from toolbox import door
 from toolbox.explaining import explain
+from toolbox.quotas import stored
 from workspace import outside_calls
 from workspace.models import WebUse
 from workspace.web import extracting, fetching, services
@@ -102,11 +103,11 @@ class TestAPage:
             assert page.result()[0] == "On agents"
 
     def test_counts_as_a_row_as_its_event_stays(self, reader, site, settings):
-        settings.NEXUS_ORGANISATION_ROWS = quotas.MARGIN["rows_margin"]  # counted one by one
+        settings.NEXUS_ORGANISATION_ROWS = stored.MARGIN["rows_margin"]  # counted one by one
         site.pages["/a"] = answer(ARTICLE)
         for _ in range(2):
             assert code(read(reader, f"http://pages.example:{site.port}/a")) == "OK"
-        assert quotas.stored_by(reader.organisation_id)[1] == 2
+        assert stored.stored_by(reader.organisation_id)[1] == 2
 
     def test_is_read_as_text(self, reader, site):
         site.pages["/a"] = answer(ARTICLE)
