@@ -3,11 +3,11 @@
 import json
 import os
 import re
-import shlex
 import shutil
 import subprocess
 import sys
-from datetime import UTC, datetime, timedelta
+import time
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -216,19 +216,46 @@ class TestTheUnits:
         (var,) = re.findall(r"^NEXUS_VAR=(.*)$", example, re.MULTILINE)
         assert {"/var/backups/nexus", var} <= set(written.split())
 
-    def test_keep_a_copy_that_was_named_by_hand(self, tmp_path):
+    def test_prune_before_a_backup(self):
+        """After one that fails, as on a full disk, nothing was removed and none ever fitted."""
         unit = (DEPLOY / "systemd" / "nexus-backup.service").read_text()
-        (prune,) = re.findall(r"^ExecStartPost=(.*)$", unit, re.MULTILINE)
-        for name in ("before-upgrade", "2020-01-01T000000"):
-            (tmp_path / name).mkdir()
-            os.utime(tmp_path / name, (0, 0))
-        (tmp_path / datetime.now(UTC).strftime("%Y-%m-%dT%H%M%S")).mkdir()
-        words = shlex.split(prune.replace("/var/backups/nexus", str(tmp_path)))
-        subprocess.run(words, check=True)
-        left = {each.name for each in tmp_path.iterdir()}
-        assert "before-upgrade" in left
-        assert "2020-01-01T000000" not in left
-        assert len(left) == 2
+        (prune,) = re.findall(r"^ExecStartPre=(.*)$", unit, re.MULTILINE)
+        assert prune == "/bin/sh /opt/nexus/deploy/prune-backups.sh /var/backups/nexus"
+        assert "prune-backups.sh" not in unit.replace(prune, "")
+
+
+class TestThePruningOfBackups:
+    @pytest.fixture
+    def prune(self, tmp_path):
+        """Run it on folders that were all last changed so many days ago; what is left."""
+
+        def run(names, days):
+            for name in names:
+                (tmp_path / name).mkdir()
+                (tmp_path / name / "database.dump").touch()
+                os.utime(tmp_path / name, (time.time() - days * 86400,) * 2)
+            program = DEPLOY / "prune-backups.sh"
+            subprocess.run(["sh", str(program), str(tmp_path)], check=True)
+            return {each.name for each in tmp_path.iterdir()}
+
+        return run
+
+    def test_keeps_what_was_named_by_hand(self, prune):
+        copies = [f"2020-01-{day:02}T000000" for day in range(1, 11)]
+        assert prune(["before-upgrade", *copies], 500) == {"before-upgrade", *copies[2:]}
+
+    def test_keeps_the_newest_however_old_they_are(self, prune):
+        """By a clock that jumped a year ahead each is old: all were removed but the new one."""
+        copies = [f"2026-11-{day:02}T001700" for day in range(10, 18)]
+        assert prune(copies, 365) == set(copies)
+
+    def test_keeps_those_of_two_weeks(self, prune):
+        copies = [f"2026-11-{day:02}T001700" for day in range(1, 20)]
+        assert prune(copies, 13) == set(copies)
+
+    def test_removes_what_killed_backups_left_and_counts_it_for_none(self, prune):
+        halves = [f"2026-12-{day:02}T001700.part" for day in range(1, 20)]
+        assert prune(["2026-11-01T001700", *halves], 30) == {"2026-11-01T001700"}
 
 
 class TestPrometheus:
