@@ -12,6 +12,7 @@ from ledger.merkle import Tree
 from ledger.seal_format import GENESIS, Leaf, Seal, place_hash, read_marks, verifies
 
 Keys = Mapping[str, bytes]  # key id -> raw public key
+TRUST = "If it was ours, trust its public key: docs/ledger.md says where it is kept"
 
 
 class SealFault(StrEnum):
@@ -96,7 +97,8 @@ class Chain:
         if not _says_what_it_said(seal):
             fault, message = SealFault.SEAL_FIELDS, "its fields do not match its digest"
         elif public is None:
-            fault, message = SealFault.SEAL_KEY, f"signed by key {seal.key_id}, not trusted here"
+            fault = SealFault.SEAL_KEY
+            message = f"signed by key {seal.key_id}, not trusted here. {TRUST}"
         elif not verifies(public, seal.signature, seal.digest):
             fault, message = SealFault.SEAL_SIGNATURE, f"its signature is not by key {seal.key_id}"
         return Finding(fault=fault, seal=seal.number, message=message) if fault else None

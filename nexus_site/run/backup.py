@@ -13,7 +13,7 @@ import subprocess
 import tarfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from datetime import datetime
 from functools import partial
 from pathlib import Path
@@ -27,6 +27,8 @@ from pydantic import TypeAdapter, ValidationError
 from core.files import keep_names, place
 from documents.root import forget_root, root
 from ledger.chain_end import last_seal
+from ledger.keys import KeyMissing, trusted
+from ledger.seal_format import write_public
 from nexus_site.run import roles
 from nexus_site.run.alone import alone_on_database
 from nexus_site.run.archives import UNFINISHED, is_empty, pack, unpacked
@@ -56,12 +58,16 @@ class CannotCopy(Exception):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Manifest:
-    """What a backup holds: SHA-256 of each file, and the last seal when it began."""
+    """What a backup holds: SHA-256 of each file, the last seal when it began, and public keys.
+
+    With the keys of a lost `LEDGER_DIR` the ledger would be lost, too: no seal could be verified.
+    """
 
     format: int
     at: str
     files: dict[str, str]
     seal: tuple[int, str] | None
+    public_keys: list[str] = field(default_factory=list)
 
 
 def back_up(folder: Path, *, keys: Path | None, now: datetime) -> Manifest:
@@ -94,11 +100,20 @@ def _back_up(folder: Path, *, keys: Path | None, now: datetime) -> Manifest:
             at=now.isoformat(),
             files={name: digest_of(part / name) for name in (DATABASE, TREE)},
             seal=(head.number, head.digest.hex()) if head else None,
+            public_keys=_public_keys(),
         )
         manifest.write(json.dumps(asdict(made), indent=2) + "\n")
         manifest.flush()
         os.fsync(manifest.fileno())
     return made
+
+
+def _public_keys() -> list[str]:
+    """Those that are trusted; where none can be read, a copy is wanted all the more."""
+    try:
+        return [write_public(public) for public in trusted().values()]
+    except (KeyMissing, OSError, ValueError):
+        return []
 
 
 @contextmanager

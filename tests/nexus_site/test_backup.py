@@ -303,6 +303,25 @@ class TestABackup:
         with psycopg.connect(**empty) as copy:
             assert copy.execute("SELECT count(*) FROM django_session").fetchone() == (0,)
 
+    def test_names_the_public_keys_with_which_another_goes_on(self, places, empty):
+        """The key and its folder are lost: without the public key nothing was ever sealed again."""
+        copy_sealed(places, keys=None)
+        done = manage(places, empty, "restore", places / "copy")
+        assert "not trusted here" in done.stderr
+        assert manage(places, empty, "ledger", "new-key").returncode == 0
+        pinned = places / "elsewhere" / "ledger" / "ed25519.pub"
+        lost = read_manifest(places / "copy").public_keys
+        pinned.write_text("\n".join([*lost, *pinned.read_text().split()]))
+        for words in (["adopt", "--reason", "The key was lost."], ["seal"], ["verify"]):
+            done = manage(places, empty, "ledger", *words)
+            assert done.returncode == 0, done.stderr
+        assert done.stdout.startswith("OK 2 seals")
+
+    def test_is_made_where_no_key_can_be_read(self, places, settings):
+        settings.LEDGER_SIGNING_KEY = "no key"
+        assert back_up(places / "copy", keys=None, now=timezone.now()).public_keys == []
+        assert read_manifest(places / "copy").public_keys == []
+
     def test_is_restored_with_the_statistics_that_lists_need(self, places, empty):
         """PostgreSQL's own work looks at no table of one row."""
         copy_sealed(places, keys=places / "keys.tar")
