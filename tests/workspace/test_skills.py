@@ -4,6 +4,7 @@ import hashlib
 import json
 import threading
 import time
+from datetime import timedelta
 from functools import partial
 from io import StringIO
 from pathlib import Path
@@ -600,6 +601,15 @@ class TestStartedByAPerson:
         assert "skill__plan" in out.getvalue()
         with pytest.raises(CommandError, match="no organisation"):
             call_command("skills", "start", "nowhere", "x", "plan", "--reason", "x")
+
+    def test_from_a_machine_that_is_behind_is_not_overdue_at_once(self, company, home, monkeypatch):
+        """Spec: clocks 3. Its frame failed at the next sweep, before the agent saw it."""
+        write(home, "plan")
+        give(company, LEADER, "plan")
+        now = timezone.now()
+        monkeypatch.setattr(timezone, "now", lambda: now - timedelta(hours=2))
+        call_command("skills", "start", "soloqueue", "coding.leader", "plan", "--reason", "x")
+        assert Frame.objects.get().due_at > now
 
 
 class TestScan:

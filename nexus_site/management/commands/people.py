@@ -8,9 +8,9 @@ from typing import Any
 from django.contrib.auth.models import User
 from django.core.management.base import BaseCommand, CommandError
 from django.db import transaction
-from django.utils import timezone
 
 from core.actions import Action
+from core.database import database_now
 from core.people import operator
 from ledger.services import record
 from orgchart.keys import revoke_keys_of_one_person
@@ -57,7 +57,7 @@ class Command(BaseCommand):
                 self._forget(_user(options["user"]))
 
     def _join(self, user: User, organisations: set[int | None]) -> None:
-        now = timezone.now()
+        now = database_now()
         with transaction.atomic():
             lock_users()
             before = standing_of(user).organisations
@@ -70,7 +70,7 @@ class Command(BaseCommand):
             record(
                 Action.CODE_REMOVED,
                 by=operator(),
-                at=timezone.now(),
+                at=database_now(),
                 subject=f"user:{user.get_username()}",
                 reason="second factor removed at the command line",
             )

@@ -14,8 +14,8 @@ from typing import Any
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
 from django.db import OperationalError
-from django.utils import timezone
 
+from core.database import database_now
 from core.decision import Denied
 from documents.root import know_root
 from nexus_site.run import cluster_lock, first_run, roles, safety, up
@@ -137,7 +137,7 @@ class Command(BaseCommand):
         if problem := safety.problem_of_restore():  # it was killed while this start waited for it
             raise first_run.WrongDatabase(problem)
         first_run.migrate()
-        now = timezone.now()
+        now = database_now()
         if loaded := first_run.load_missing_packs(packs=settings.BASE_DIR / "packs", now=now):
             self.say(f"Founded from packs: {', '.join(loaded)}.")
         if made := first_run.create_missing_repositories(now=now):
@@ -145,7 +145,7 @@ class Command(BaseCommand):
         if files := first_run.issue_missing_keys(folder=settings.NEXUS_KEYS, now=now):
             self.say(f"New agent keys in {', '.join(str(file) for file in files)}.")
         self.prepare_hands()
-        first_run.create_first_people(show=self.introduce, now=timezone.now())
+        first_run.create_first_people(show=self.introduce, now=database_now())
 
     def prepare_hands(self) -> None:
         """Make the agents' folders; what is missing keeps nothing else from running."""

@@ -7,8 +7,8 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 from django.db import transaction
-from django.utils import timezone
 
+from core.database import database_now
 from core.decision import Denied
 from core.key_form import PREFIX_LENGTH
 from core.people import operator
@@ -44,7 +44,7 @@ class Command(BaseCommand):
                 revoke_key(
                     prefix=prefix,
                     caller=caller,
-                    now=timezone.now(),
+                    now=database_now(),
                     reason=options["reason"],
                     agent_id=whose,
                 )
@@ -52,7 +52,7 @@ class Command(BaseCommand):
                 raise CommandError("name the organisation and the agent: issue_key ORG AGENT")
             else:
                 with transaction.atomic():  # none is ever valid and not printed
-                    self.stdout.write(issue_key(agent=agent, caller=caller, now=timezone.now()))
+                    self.stdout.write(issue_key(agent=agent, caller=caller, now=database_now()))
                     self.stdout.flush()
         except Denied as refusal:
             deny = refusal.deny

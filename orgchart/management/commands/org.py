@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
-from django.utils import timezone
 
+from core.database import database_now
 from core.decision import Allow, Denied
 from core.people import operator
 from orgchart.commands import organisation_of
@@ -104,7 +104,7 @@ class Command(BaseCommand):
         change = load_pack(
             options["folder"],
             caller=caller,
-            now=timezone.now(),
+            now=database_now(),
             organisation=options["organisation"],
         )
         self._show(change.difference)
@@ -136,7 +136,7 @@ class Command(BaseCommand):
         """Compare a pack with its organisation: rows first, then what they permit and forbid."""
         organisation = organisation_of(options["organisation"])
         caller = operator(organisation.id)
-        found = diff_pack(organisation, options["folder"], caller=caller, now=timezone.now())
+        found = diff_pack(organisation, options["folder"], caller=caller, now=database_now())
         for row in found.rows:
             self.stdout.write(f"~ {row}")
         self._show(found.difference)
@@ -155,7 +155,7 @@ class Command(BaseCommand):
             organisation=organisation,
             values={key: value for key, _, value in pairs},
             caller=operator(organisation.id),
-            now=timezone.now(),
+            now=database_now(),
         )
         for key, _, _ in pairs:
             self.stdout.write(f"{key} = {shown(change.after.settings[key])}")

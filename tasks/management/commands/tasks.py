@@ -8,9 +8,9 @@ from typing import Any
 
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
-from django.utils import timezone
 
 from core.actors import System
+from core.database import database_now
 from core.decision import Denied
 from orgchart.commands import organisation_of
 from orgchart.models import Organisation
@@ -78,7 +78,7 @@ class Command(BaseCommand):
     def _report(self, slug: str | None, days: int) -> None:
         if not 1 <= days <= MAX_DAYS:
             raise CommandError(f"--days is a number from 1 to {MAX_DAYS}, not {days}")
-        until = timezone.now()
+        until = database_now()
         since = until - timedelta(days=days)
         chosen = [organisation_of(slug)] if slug else Organisation.objects.order_by("slug")
         for organisation in chosen:
@@ -116,7 +116,7 @@ class Command(BaseCommand):
                 policy=policy,
                 files=files,
                 skip_bad=skip_bad,
-                now=timezone.now(),
+                now=database_now(),
             )
         except importing.NothingImported as nothing:
             self._print_results(nothing.outcomes)
@@ -153,12 +153,12 @@ class Command(BaseCommand):
             caller=system(organisation),
             items=feedback.read_file(path.name, content),
             source=path.name[:64],
-            now=timezone.now(),
+            now=database_now(),
         )
         self.stdout.write(f"{kept} added, {known} already known")
 
     def _hook(self, organisation: Organisation, *, renew: bool) -> None:
-        secret = feedback.open_hook(caller=system(organisation), now=timezone.now(), renew=renew)
+        secret = feedback.open_hook(caller=system(organisation), now=database_now(), renew=renew)
         self.stdout.write(f"{settings.PUBLIC_URL}/api/v1/hooks/feedback/{organisation.slug}")
         self.stdout.write(secret)
 

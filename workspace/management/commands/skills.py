@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
-from django.utils import timezone
 
 from core.actors import Person
+from core.database import database_now
 from core.decision import Denied
 from core.people import operator
 from core.terminal import printable, printable_lines
@@ -68,7 +68,7 @@ class Command(BaseCommand):
             raise CommandError(f"{deny.message}; {deny.next_action}") from refusal
 
     def _scan(self, caller: Person) -> None:
-        for row in services.scan(caller=caller, now=timezone.now()):
+        for row in services.scan(caller=caller, now=database_now()):
             self.stdout.write(printable(line_of(row)))
             for line in details_of(row):
                 self.stdout.write(f"  {printable(line)}")
@@ -79,7 +79,7 @@ class Command(BaseCommand):
 
     def _withdraw(self, caller: Person, options: dict[str, Any]) -> None:
         name, reason = options["name"], options["reason"]
-        services.withdraw(name=name, reason=reason, caller=caller, now=timezone.now())
+        services.withdraw(name=name, reason=reason, caller=caller, now=database_now())
         self.stdout.write(f"{name} is no longer approved")
 
     def _start(self, options: dict[str, Any]) -> None:
@@ -90,7 +90,7 @@ class Command(BaseCommand):
             name=options["name"],
             arguments=options["arguments"],
             reason=options["reason"],
-            now=timezone.now(),
+            now=database_now(),
         )
         self.stdout.write(f"frame {started['frame_id']}, {started['name']}")
 
@@ -109,7 +109,7 @@ class Command(BaseCommand):
             digest=options["sha256"] or (found.digest if found else ""),
             reason=options["reason"],
             caller=caller,
-            now=timezone.now(),
+            now=database_now(),
         )
         self.stdout.write(f"approved {row.name}, sha256 {row.approved_digest}")
         for command in row.commands:
