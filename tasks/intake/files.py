@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -11,8 +12,10 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from pydantic_core import to_json
 
 from core.decision import Denied, require
+from core.files import place
 from core.limits import BIGGEST_VERSION
 from core.strictjson import read_content, read_object
+from orgchart.packs.layout import UNFINISHED
 from orgchart.policy.compiled import Policy
 from orgchart.policy.parties import BOARD_PARTY
 from tasks.intake.feedback import LenientMoment, StorableText
@@ -31,6 +34,16 @@ from tasks.vocabulary import MAX_TASK_SUBJECT, MAX_TASK_TEXT, Status
 
 class InvalidTask(ValueError):
     """An object of a file that is no valid task."""
+
+
+class UnfinishedExport(ValueError):
+    """A folder that lacks the tasks that an export was killed before."""
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(
+            f"an export into {folder} did not come to its end: tasks may be missing; export the "
+            "tasks again, into this folder"
+        )
 
 
 MAX_DIGITS = 15
@@ -77,7 +90,12 @@ class TaskFiles:
 
 
 def read_path(path: Path, policy: Policy) -> TaskFiles:
-    """Read a file, or every `*.json` of a folder, in the order of their names."""
+    """Read a file, or every `*.json` of a folder, in the order of their names.
+
+    Raises UnfinishedExport.
+    """
+    if (path / UNFINISHED).exists():
+        raise UnfinishedExport(path)
     paths = sorted(path.glob("*.json")) if path.is_dir() else [path]
     files = TaskFiles()
     taken: dict[int, str] = {}
@@ -103,8 +121,8 @@ def _read_file(file: Path, policy: Policy) -> Iterator[FileEntry]:
         yield FileEntry(file.name, None, f"not readable: {problem}"[:300])
         return
     listed = raw if isinstance(raw, list) else [raw]
-    for place, one in enumerate(listed, start=1):
-        name = file.name if len(listed) == 1 else f"{file.name}[{place}]"
+    for number, one in enumerate(listed, start=1):
+        name = file.name if len(listed) == 1 else f"{file.name}[{number}]"
         try:
             yield FileEntry(name, _read_task(one, policy))
         except InvalidTask as problem:
@@ -161,14 +179,23 @@ EXPORTED_AT_ONCE = 1000
 
 
 def write_path(path: Path, tasks: Iterable[JsonObject]) -> int:
-    """Write one file for each task into a folder, or a list into a file called `*.json`."""
+    """Write one file for each task into a folder, or a list into a file called `*.json`.
+
+    Whole or not at all (Spec: tasks 7): what was there before stays until the rest is written, and
+    a folder that it was killed in is not read before the next export into it.
+    """
     if path.suffix == ".json":
         listed = list(tasks)
-        path.write_bytes(to_json(listed, indent=2) + b"\n")
+        place(path, to_json(listed, indent=2) + b"\n", replace=True)
         return len(listed)
-    path.mkdir(parents=True, exist_ok=True)
-    count = 0
+    unfinished = path / UNFINISHED
+    shutil.rmtree(unfinished, ignore_errors=True)
+    unfinished.mkdir(parents=True)
+    names = []
     for task in tasks:
-        (path / f"{task['id']}.json").write_bytes(to_json(task, indent=2) + b"\n")
-        count += 1
-    return count
+        names.append(f"{task['id']}.json")
+        (unfinished / names[-1]).write_bytes(to_json(task, indent=2) + b"\n")
+    for name in names:
+        (unfinished / name).replace(path / name)
+    unfinished.rmdir()
+    return len(names)

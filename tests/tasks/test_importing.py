@@ -1,12 +1,16 @@
 """Task files in and out: all or nothing, never twice, the same both ways."""
 
 import json
+import os
+from errno import ENOSPC
 from io import StringIO
+from itertools import islice
 
 import pytest
 from django.core.management import CommandError, call_command
 
 from ledger.models import Event
+from tasks.intake import files
 from tasks.models import Dependency, Task
 from tests.tasks.world import Http, company, dev_team
 
@@ -215,6 +219,36 @@ class TestExport:
         (tmp_path / "file").write_text("in the way")
         with pytest.raises(CommandError, match="cannot be written: "):
             run("export", "dev-team", tmp_path / place)
+
+    def test_killed_within_a_folder_is_not_taken_for_a_whole_one(self, lively, tmp_path):
+        """Ten of sixty tasks were there after a kill, and an import found nothing wrong."""
+        out = tmp_path / "out"
+        with pytest.raises(KeyboardInterrupt):
+            files.write_path(out, killed_after(files.export_tasks(lively.organisation.id), 2))
+        Http(dev_team("other"))
+        with pytest.raises(CommandError, match="did not come to its end: tasks may be missing"):
+            run("import", "other", out)
+        run("export", "dev-team", out)
+        assert "3 imported, 0 exists, 0 bad" in run("import", "other", out)
+        assert len(list(out.iterdir())) == 3
+
+    def test_killed_or_without_room_leaves_the_earlier_list(self, lively, tmp_path, monkeypatch):
+        run("export", "dev-team", tmp_path / "all.json")
+        before = (tmp_path / "all.json").read_bytes()
+
+        def full(descriptor):
+            raise OSError(ENOSPC, "No space left on device")
+
+        monkeypatch.setattr(os, "fsync", full)
+        with pytest.raises(CommandError, match=r"all\.json cannot be written: "):
+            run("export", "dev-team", tmp_path / "all.json")
+        assert [each.read_bytes() for each in tmp_path.iterdir()] == [before]
+
+
+def killed_after(tasks, count):
+    """The first tasks, then the end of the process that writes them."""
+    yield from islice(tasks, count)
+    raise KeyboardInterrupt
 
 
 class TestReport:

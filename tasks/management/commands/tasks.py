@@ -110,6 +110,8 @@ class Command(BaseCommand):
             files = task_files.read_path(path, policy)
         except OSError as problem:
             raise CommandError(f"{path} cannot be read: {problem.strerror}") from None
+        except task_files.UnfinishedExport as problem:
+            raise CommandError(str(problem)) from None
         try:
             outcomes = importing.import_tasks(
                 caller=system(organisation),
