@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+from errno import ENOSPC
 from io import StringIO
 from pathlib import Path
 
@@ -109,6 +110,16 @@ class TestExportAndDiff:
     def test_export_to_where_nobody_may_write_is_refused(self, acme, tmp_path):
         (tmp_path / "file").write_text("x")
         assert "Not a directory" in refusal("org", "export", "acme", tmp_path / "file" / "out")
+
+    def test_export_to_a_full_disk_names_the_folder(self, acme, tmp_path, monkeypatch):
+        """The error of a write names no file: it said `None: No space left on device`."""
+
+        def full(path, text, **_):
+            raise OSError(ENOSPC, os.strerror(ENOSPC))
+
+        monkeypatch.setattr(Path, "write_text", full)
+        said = refusal("org", "export", "acme", tmp_path / "out")
+        assert f"{tmp_path / 'out'}: No space left on device" in said
 
 
 class TestSettings:

@@ -93,7 +93,8 @@ class Command(BaseCommand):
         except (NotAPack, OtherOrganisation) as problem:
             raise CommandError(str(problem)) from problem
         except OSError as problem:
-            raise CommandError(f"{problem.filename}: {problem.strerror}") from problem
+            place = problem.filename or options.get("folder")  # a full disk names no file
+            raise CommandError(f"{place}: {problem.strerror}") from problem
         except Denied as refusal:
             deny = refusal.deny
             raise CommandError(f"{deny.message}; {deny.next_action}") from refusal
