@@ -109,7 +109,7 @@ def _date_claims_of(organisation: Organisation, *, now: datetime) -> int:
     if due is None:
         return 0
     claims = undated_claims().filter(organisation=organisation)
-    return sweep(claims, partial(_date_claim, due=due), batch=BATCH)
+    return sweep(claims, partial(_date_claim, due=due), batch=BATCH, of="organisation")
 
 
 def _date_claim(task: Task, *, due: datetime) -> None:

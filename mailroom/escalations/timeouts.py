@@ -90,7 +90,7 @@ def _send_missing_notices(now: datetime) -> int:
         if not outbox.channels_of(current_policy(organisation.id)):
             return 0
         missing = rows.filter(organisation=organisation)
-        return sweep(missing, lambda first: _notify_board_late(first, now))
+        return sweep(missing, lambda first: _notify_board_late(first, now), of="organisation")
 
     return act_on_each(Organisation.objects.filter(id__in=rows.values("organisation_id")), send_of)
 

@@ -89,8 +89,6 @@ class TestSweep:
 
 
 ONE_ORGANISATIONS = {
-    "tasks/schedule.py": 1,  # claims of before the lease
-    "mailroom/escalations/timeouts.py": 1,  # notices of the Board
     "documents/files.py": 1,  # by author
 }
 """Sweeps whose rows no turn parts, by file."""
