@@ -67,6 +67,7 @@ class Document(models.Model):
                 name="document_report_type",
             ),
             models.Index(fields=["organisation", "-created_at", "-id"], name="document_newest"),
+            models.Index(fields=["organisation", "-id"], name="document_organisation"),
             models.Index(fields=["author", "-created_at", "-id"], name="document_author"),
             models.Index(fields=["author", "kind", "-created_at", "-id"], name="document_kind"),
             models.Index(
@@ -155,6 +156,7 @@ class Memory(models.Model):
                 name="memory_organisation",
             ),
             models.Index(fields=["author", "-id"], name="memory_author"),
+            models.Index(fields=["organisation", "-id"], name="memory_newest"),
             GinIndex(RawSQL(WORDS_IN_A_MEMORY, []), name="memory_words"),  # noqa: S611 - a constant
         ]
         constraints = [
@@ -227,6 +229,7 @@ class Artifact(models.Model):
     class Meta:
         ordering = ["-id"]
         indexes = [
+            models.Index(fields=["organisation", "-id"], name="artifact_newest"),
             models.Index(fields=["organisation", "path", "-version"], name="artifact_path"),
             models.Index(
                 fields=["created_at"], condition=Q(filed_at=None), name="artifact_unfiled"

@@ -179,7 +179,7 @@ class MailRejection(models.Model):
 class ContactGrant(models.Model):
     """A contact that a contract permits between two agents, for some types, until it ends."""
 
-    organisation = models.ForeignKey(Organisation, models.CASCADE, related_name="+")
+    organisation = models.ForeignKey(Organisation, models.CASCADE, related_name="+", db_index=False)
     contract_ref = models.CharField(max_length=32)
     sender = models.ForeignKey(Agent, models.CASCADE, related_name="+")
     recipient = models.ForeignKey(Agent, models.CASCADE, related_name="+", db_index=False)
@@ -191,6 +191,7 @@ class ContactGrant(models.Model):
         ordering = ["-opened_at"]
         verbose_name = "temporary contact permission"
         indexes = [
+            models.Index(fields=["organisation", "-id"], name="grant_organisation"),
             models.Index(
                 fields=["contract_ref"], condition=Q(closed_at=None), name="grant_contract_open"
             ),

@@ -93,6 +93,7 @@ class Task(models.Model):
         ordering = ["organisation", "-number"]
         indexes = [
             models.Index(fields=["organisation", "status", "number"], name="task_by_status"),
+            models.Index(fields=["organisation", "-id"], name="task_newest"),
             listed_by(ListIndex.WRITER, name="task_by_writer"),
             listed_by(ListIndex.ROLE, "required_role", name="task_by_role"),
             listed_by(ListIndex.OWNER, "owner", name="task_by_owner"),

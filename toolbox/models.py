@@ -20,7 +20,7 @@ class Session(models.Model):
     """A session of an agent. The standing one is used for calls that name none."""
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
-    organisation = models.ForeignKey(Organisation, models.CASCADE, related_name="+")
+    organisation = models.ForeignKey(Organisation, models.CASCADE, related_name="+", db_index=False)
     agent = models.ForeignKey(Agent, models.CASCADE, related_name="sessions")
     standing = models.BooleanField(default=False)
     mode = models.CharField(max_length=16, default=ToolMode.CHAT_SAFE)
@@ -40,6 +40,7 @@ class Session(models.Model):
                 fields=["contract_ref"], condition=~Q(contract_ref=""), name="session_contract"
             ),
             models.Index(fields=["-opened_at"], name="session_newest"),
+            models.Index(fields=["organisation", "-opened_at"], name="session_organisation"),
         ]
 
     def __str__(self) -> str:
@@ -207,7 +208,7 @@ class Frame(models.Model):
     `result_read_at` says when the opener read the result.
     """
 
-    organisation = models.ForeignKey(Organisation, models.CASCADE, related_name="+")
+    organisation = models.ForeignKey(Organisation, models.CASCADE, related_name="+", db_index=False)
     kind = models.CharField(max_length=16, choices=[(kind, kind) for kind in FrameKind])
     name = models.CharField(max_length=100, blank=True)
     opener = models.ForeignKey(Agent, models.PROTECT, related_name="+", db_index=False)
@@ -245,6 +246,9 @@ class Frame(models.Model):
             ),
             models.Index(
                 fields=["due_at"], condition=Q(state__in=["open", "taken"]), name="frame_due"
+            ),
+            models.Index(
+                fields=["id"], condition=Q(state__in=["open", "taken"]), name="frame_unended"
             ),
             models.Index(fields=["organisation", "-id"], name="frame_organisation"),
             models.Index(fields=["opener", "-id"], name="frame_opener"),

@@ -92,7 +92,7 @@ class Run(models.Model):
     What is past `ends_by` without an end was interrupted, and counts no more.
     """
 
-    organisation = models.ForeignKey(Organisation, models.CASCADE, related_name="+")
+    organisation = models.ForeignKey(Organisation, models.CASCADE, related_name="+", db_index=False)
     agent = models.ForeignKey(Agent, models.CASCADE, related_name="+")
     tool = models.CharField(max_length=64)
     paths = ArrayField(models.CharField(max_length=1024))
@@ -110,6 +110,7 @@ class Run(models.Model):
     class Meta:
         ordering = ["-id"]
         indexes = [
+            models.Index(fields=["organisation", "-id"], name="run_organisation"),
             models.Index(
                 fields=["organisation"], condition=Q(ended_at=None), name="run_without_end"
             ),

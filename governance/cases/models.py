@@ -217,6 +217,7 @@ class Violation(models.Model):
             models.Index(fields=["organisation", "agent", "-id"], name="violation_of_agent"),
             models.Index(fields=["organisation", "case", "id"], name="violation_of_case"),
             models.Index(fields=["organisation", "-at"], name="violation_at"),
+            models.Index(fields=["organisation", "-id"], name="violation_newest"),
         ]
         constraints = [
             one_of("fault", Fault, name="violation_fault_known"),

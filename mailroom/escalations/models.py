@@ -27,7 +27,7 @@ class Escalation(models.Model):
     """
 
     mail = models.OneToOneField("mailroom.Mail", models.PROTECT, related_name="escalation")
-    organisation = models.ForeignKey(Organisation, models.CASCADE, related_name="+")
+    organisation = models.ForeignKey(Organisation, models.CASCADE, related_name="+", db_index=False)
     sender = models.ForeignKey(Agent, models.PROTECT, related_name="+")
     recipient = models.ForeignKey(Agent, models.PROTECT, null=True, related_name="+")
     first = models.ForeignKey("self", models.PROTECT, null=True, related_name="thread")
@@ -46,6 +46,7 @@ class Escalation(models.Model):
     class Meta:
         ordering = ["-id"]
         indexes = [
+            models.Index(fields=["organisation", "-id"], name="escalation_organisation"),
             models.Index(fields=["due_at"], condition=Q(state="open"), name="escalation_due"),
             models.Index(
                 fields=["organisation"],

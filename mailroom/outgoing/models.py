@@ -19,7 +19,7 @@ class OutgoingNotice(models.Model):
     `payload` is in English; `wording` is what an e-mail says in the installation's language.
     """
 
-    organisation = models.ForeignKey(Organisation, models.CASCADE, related_name="+")
+    organisation = models.ForeignKey(Organisation, models.CASCADE, related_name="+", db_index=False)
     event_id = models.UUIDField()
     channel = models.CharField(max_length=8, choices=[("webhook", "webhook"), ("email", "email")])
     target = models.CharField(max_length=500)
@@ -37,6 +37,7 @@ class OutgoingNotice(models.Model):
         ordering = ["-id"]
         verbose_name = "notice"
         indexes = [
+            models.Index(fields=["organisation", "-id"], name="notice_organisation"),
             models.Index(fields=["due_at"], condition=Q(state="pending"), name="notice_due"),
             models.Index(fields=["organisation"], condition=Q(state="dead"), name="notice_dead"),
         ]

@@ -26,7 +26,8 @@ from nexus_site.console import counting
 from tasks.models import Task
 from tests.admin.places import list_page
 from tests.plans import rows_touched
-from tests.settled import fill
+from tests.settled import TABLES, fill
+from toolbox.admin.frames import SHOWN
 from toolbox.models import Frame, IdempotencyRecord, ModeGrant, Session
 from workspace.models import Deployment, Run
 
@@ -237,6 +238,46 @@ class TestWhenARowWasMade:
         for within in (bounded.since, bounded.until):
             for model, column in ((Frame, "opened_at"), (Contract, "created_at")):
                 assert list(within(model.objects.all(), column, timezone.now())) == []
+
+
+BEGINS_WITH_ITS_ORGANISATION = """
+SELECT substring(indexdef FROM 'organisation_id, "?(\\w+)') FROM pg_indexes
+WHERE tablename = %s AND indexdef LIKE '%%(organisation_id, %%' AND indexdef NOT LIKE '%% WHERE %%'
+"""
+
+
+@pytest.mark.django_db
+def test_rows_of_one_organisation_are_a_range_of_an_index(rf):
+    """Spec: people 64. Else those of a quiet one are looked for among the rows of all others.
+
+    PostgreSQL expects them everywhere in a table, and looks from its end.
+    """
+    without = []
+    for model, page in admin.site._registry.items():
+        if model._meta.db_table in TABLES and page.organisation_path == "organisation_id":
+            ordering = page.get_ordering(rf.get(list_page(model))) or model._meta.ordering
+            given = next(iter(ordering), "pk")
+            first = given.removeprefix("-") if isinstance(given, str) else "pk"
+            first = model._meta.pk.name if first == "pk" else first
+            with connection.cursor() as cursor:
+                cursor.execute(BEGINS_WITH_ITS_ORGANISATION, [model._meta.db_table])
+                if (first,) not in cursor.fetchall():
+                    without.append((model.__name__, first))
+    assert without == []
+
+
+@pytest.mark.django_db
+def test_the_open_stacks_are_found_by_their_own_index(years, board):
+    """The open frames may be the newest of a long table: by their ids it would all be read."""
+    with connection.cursor() as cursor:
+        cursor.execute("SET LOCAL enable_seqscan = off")
+        cursor.execute("SET LOCAL enable_sort = off")
+    read = Read()
+    with read.by("frames"):
+        assert board.get(list_page(Frame)).status_code == 200
+    read.asked = {sql: at for sql, at in read.asked.items() if sql.endswith(f"LIMIT {SHOWN + 1}")}
+    assert read.asked
+    assert all(rows_touched(s, at[1], kept=at[2]) < FEW for s, at in read.asked.items())
 
 
 FOUND = {

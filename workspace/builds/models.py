@@ -31,7 +31,10 @@ class ImageBuild(models.Model):
 
     class Meta:
         ordering = ["-id"]
-        indexes = [models.Index(fields=["organisation", "digest", "-id"], name="image_by_digest")]
+        indexes = [
+            models.Index(fields=["organisation", "digest", "-id"], name="image_by_digest"),
+            models.Index(fields=["organisation", "-id"], name="image_newest"),
+        ]
         constraints = [
             models.CheckConstraint(condition=Q(digest__regex=DIGEST), name="image_has_a_digest")
         ]
@@ -75,6 +78,7 @@ class Deployment(models.Model):
                 fields=["organisation", "service", "environment", "-id"], name="deployment_service"
             ),
             models.Index(fields=["organisation", "service", "-id"], name="deployment_newest"),
+            models.Index(fields=["organisation", "-id"], name="deployment_organisation"),
             models.Index(fields=["due_at"], condition=Q(state="started"), name="deployment_due"),
             models.Index(
                 fields=["organisation"], condition=Q(state="unknown"), name="deployment_unknown"
