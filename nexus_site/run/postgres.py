@@ -288,7 +288,8 @@ class Cluster:
             ).fetchone()
             try:
                 if found is None:
-                    connection.execute(f"CREATE DATABASE {DATABASE}")
+                    # Copied as files, its pages do not fill the server's memory.
+                    connection.execute(f"CREATE DATABASE {DATABASE} STRATEGY FILE_COPY")
             except psycopg.Error as problem:  # the disk is full
                 raise PostgresUnavailable(f"the database cannot be created: {problem}") from None
 

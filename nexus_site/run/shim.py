@@ -88,9 +88,14 @@ def share_one_arena() -> None:
 
     Python lets one thread run at a time, so several arenas save no waiting and only hold more.
     """
-    mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
-    if mallopt is not None:
+    if mallopt := getattr(ctypes.CDLL(None), "mallopt", None):
         mallopt(M_ARENA_MAX, 1)
+
+
+def give_free_memory_back() -> None:
+    """Return to the system what this process has freed; else it keeps that for itself (glibc)."""
+    if trim := getattr(ctypes.CDLL(None), "malloc_trim", None):
+        trim(0)
 
 
 def be_called(name: str) -> None:

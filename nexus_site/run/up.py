@@ -19,7 +19,7 @@ from nexus_site.run import broker, roles, web, worker
 from nexus_site.run.postgres import Cluster
 from nexus_site.run.processes import holders, kill_group, lives, private
 from nexus_site.run.pulse import Pulse
-from nexus_site.run.shim import share_one_arena
+from nexus_site.run.shim import give_free_memory_back, share_one_arena
 from nexus_site.run.supervisor import POLL, Child
 
 SHARED = (
@@ -219,7 +219,10 @@ def import_the_site() -> None:
     for name in SHARED:
         import_module(name)
     app.finalize()
+    app.loader.init_worker()  # worker and beat would each do it, and find the backend's class
+    app.backend  # noqa: B018 - is made here
     app.connection().transport  # noqa: B018 - is made here; it connects in each child
     share_one_arena()
     gc.collect()
+    give_free_memory_back()
     gc.freeze()  # what is never collected is never copied
