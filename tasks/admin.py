@@ -106,7 +106,7 @@ class TaskAdmin(ActingAdmin):
         agents = visible_agents(signed_in(request), term)
         if agents:
             return rows.filter(owner__in=agents)
-        few = newest(rows, request, order=self.newest_first(request))
+        few = newest(rows, request, self)
         return few.filter(subject__icontains=term)
 
     headline = computed_column(_("task"), lambda task: f"#{task.number} {text(task.subject, 80)}")

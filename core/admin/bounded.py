@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from functools import cache
 from typing import Any
@@ -12,14 +12,20 @@ from django.contrib.admin import ListFilter
 from django.contrib.admin.utils import get_fields_from_path
 from django.contrib.admin.views.main import ORDER_VAR
 from django.core.exceptions import FieldDoesNotExist, ValidationError
-from django.db.models import F, Field, Max, Min, Model, Q, QuerySet, UniqueConstraint
-from django.db.models.expressions import OrderBy
+from django.db.models import BooleanField, F, Field, Max, Min, Model, Q, QuerySet, UniqueConstraint
+from django.db.models.expressions import OrderBy, RawSQL
 from django.http import HttpRequest
 from django.utils.translation import gettext
 from unfold.views import ChangeList
 
+from core.people import signed_in
+
 LOOKED_THROUGH = 20_000
 """Where no index serves a filter, it looks through this many rows: the newest that are left."""
+EXPORTED = 50_000
+"""Rows of one file, the newest, which says when there are more; a list turns to fewer."""
+MOST_PARTS = 100
+"""Where a person is a member of more organisations, their rows are looked for among all."""
 MOST_WORDS = 10
 """Words of a search in a list: each is looked for in every row that has the ones before it."""
 CUT = "nexus_cut"
@@ -63,35 +69,85 @@ class BoundedList(ChangeList):
             for each in served:
                 found = each.queryset(request, left)
                 left = left if found is None else found
-            edge = edge_of(left, page.newest_first(request))
-            self.root_queryset = after(self.root_queryset, edge, page.newest_first(request))
-            if edge is not None:
-                say_cut(request)
+            self.root_queryset = newest(self.root_queryset, request, page, among=left)
+        elif not used and not self.query and (column := self._newest_by(request)):
+            most = LOOKED_THROUGH if is_list(request) else EXPORTED + 1
+            self.root_queryset = with_newest(
+                self.root_queryset, request, page, most=most, column=column
+            )
         rows: QuerySet[Any] = super().get_queryset(request, exclude_parameters)
         return rows
 
+    def _newest_by(self, request: HttpRequest) -> str:
+        """The column that the list is ordered by, where that is newest first; or ''."""
+        first: Any = next(iter(self.get_ordering(request, self.root_queryset)), "")
+        if first == newest_first():
+            return "pk"
+        return first[1:] if isinstance(first, str) and first.startswith("-") else ""
 
-def newest(rows: QuerySet[Any], request: HttpRequest, *, order: OrderBy) -> QuerySet[Any]:
-    """The newest LOOKED_THROUGH of these rows; a list says where there are more.
 
-    What is rare then costs the same in a small table and in a large one. `order` is newest first,
-    by the ids of the rows or by an expression of them.
+def newest(
+    rows: QuerySet[Any], request: HttpRequest, page: Any, *, among: QuerySet[Any] | None = None
+) -> QuerySet[Any]:
+    """The newest LOOKED_THROUGH of these rows, or of those `among` them; a list says it has more.
+
+    What is rare then costs the same in a small table and in a large one. `page` is the admin of the
+    table, whose `newest_first` is an order by the ids of the rows or by an expression of them.
     """
-    edge = edge_of(rows, order)
-    if edge is not None:
+    order, several = page.newest_first(request), several_organisations(request, page)
+    chosen = rows if among is None else among
+    if several and order == newest_first():
+        places = newest_of_each(chosen, several, most=LOOKED_THROUGH + 1)
+        edge, few = places[LOOKED_THROUGH:], at(rows, places[:LOOKED_THROUGH])
+    else:
+        ordered = chosen.order_by(order).values_list("pk", flat=True)
+        edge = [*ordered[LOOKED_THROUGH : LOOKED_THROUGH + 1]]
+        few = rows.alias(place=order.expression).filter(place__gt=edge[0]) if edge else rows
+    if edge:
         say_cut(request)
-    return after(rows, edge, order)
+    return few
 
 
-def edge_of(rows: QuerySet[Any], order: OrderBy) -> Any:
-    """The place of the newest row that is not looked at any more; None where all are."""
-    places = rows.order_by(order).values_list("pk", flat=True)
-    return next(iter(places[LOOKED_THROUGH : LOOKED_THROUGH + 1]), None)
+def with_newest(
+    rows: QuerySet[Any], request: HttpRequest, page: Any, *, most: int, column: str = "pk"
+) -> QuerySet[Any]:
+    """Rows of which the newest `most` are found quickly; those after them may be missing."""
+    several = several_organisations(request, page)
+    return at(rows, newest_of_each(rows, several, most=most, column=column)) if several else rows
 
 
-def after(rows: QuerySet[Any], edge: Any, order: OrderBy) -> QuerySet[Any]:
-    """The rows newer than an edge."""
-    return rows if edge is None else rows.alias(place=order.expression).filter(place__gt=edge)
+def several_organisations(request: HttpRequest, page: Any) -> Sequence[int]:
+    """The organisations of which a person sees rows, where they are few and more than one."""
+    seen = signed_in(request).organisations or ()
+    is_parted = page.organisation_path == "organisation_id" and 1 < len(seen) <= MOST_PARTS
+    return sorted(seen) if is_parted else ()
+
+
+def newest_of_each(
+    rows: QuerySet[Any], organisations: Sequence[int], *, most: int, column: str = "pk"
+) -> list[Any]:
+    """The keys of the newest rows, each organisation's found by its own index.
+
+    PostgreSQL expects the rows of several organisations everywhere in a table, and reads it from
+    its end: where they are few or old, it would read all rows of all others (Spec: people 64).
+    """
+    parts = [
+        rows.filter(organisation_id=each)
+        .order_by(f"-{column}")
+        .annotate(place=F(column))
+        .values_list("pk", "place")[:most]
+        for each in organisations
+    ]
+    found = parts[0].union(*parts[1:], all=True).order_by("-place")
+    return [key for key, _ in found[:most]]
+
+
+def at(rows: QuerySet[Any], keys: Sequence[Any]) -> QuerySet[Any]:
+    """Those of the rows that have one of these keys, in one parameter."""
+    meta: Any = rows.model._meta  # noqa: SLF001  as above
+    return rows.filter(
+        RawSQL(f'"{meta.db_table}"."{meta.pk.column}" = ANY(%s)', [[*keys]], BooleanField())  # noqa: S611  constants
+    )
 
 
 def cut() -> str:

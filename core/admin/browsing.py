@@ -37,6 +37,7 @@ from core.admin.bounded import (
     newest_first,
     since,
     until,
+    with_newest,
 )
 from core.admin.exporting import ExportingAdmin
 from core.events import text
@@ -78,8 +79,9 @@ class RecentFilter(ValueFilter):
     def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
         """Return the values, and the one chosen before."""
         column = self.parameter_name
-        newest = model_admin.get_queryset(request).order_by("-pk").values(column)[:RECENT]
-        found = {row[column] for row in newest} | {self.value()}
+        rows = with_newest(model_admin.get_queryset(request), request, model_admin, most=RECENT)
+        values = rows.order_by("-pk").values_list(column, flat=True)[:RECENT]
+        found = {*values, self.value()}
         return [(value, value) for value in sorted(found - {None, ""})]
 
 
@@ -252,7 +254,7 @@ class ReadOnlyAdmin(ExportingAdmin, ModelAdmin):
             name.endswith("__exact") and begins_an_index(self.model, name)
             for name in self.search_fields
         )
-        few = queryset if served else newest(queryset, request, order=self.newest_first(request))
+        few = queryset if served else newest(queryset, request, self)
         results: tuple[QuerySet[Any], bool] = super().get_search_results(request, few, term)
         return results
 

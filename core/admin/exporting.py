@@ -29,7 +29,7 @@ from django.utils import timezone
 from django.utils.translation import gettext
 
 from core.actions import Action
-from core.admin.bounded import cut, is_cut
+from core.admin.bounded import EXPORTED, cut, is_cut
 from core.admin.contexts import admin_context
 from core.control_characters import show_in_text
 from core.database import give_back_connection
@@ -37,8 +37,6 @@ from core.events import Event, record_event
 from core.labels import Text
 from core.people import ADMIN_TOOL, organisations_of, signed_in
 
-MOST = 50_000
-"""Rows of one file, the newest; the file says when there are more."""
 PAGE = 100
 """Rows that are held at once: an agent can make each of them 400,000 characters long."""
 FORMATS = {"csv": "text/csv; charset=utf-8", "json": "application/json"}
@@ -98,8 +96,8 @@ class ExportingAdmin:
             self,
             request,
             gettext("Export: %(table)s") % {"table": self.opts.verbose_name_plural},  # type: ignore[attr-defined]
-            count=rows.order_by()[: MOST + 1].count(),
-            most=MOST,
+            count=rows.order_by()[: EXPORTED + 1].count(),
+            most=EXPORTED,
             cut=cut() if is_cut(request) else "",
             filters=sorted((k, v) for k, v in request.GET.items() if v and k != "p"),
             back=f"{listed}?{request.GET.urlencode()}",
@@ -168,7 +166,7 @@ def _pages(
     Raises PermissionDenied where the person may look no more: the file ends unfinished.
     """
     names = ["pk", *(field.attname for field in fields)]
-    last, left = None, MOST
+    last, left = None, EXPORTED
     while left > 0:
         if last is not None and not may_look():
             raise PermissionDenied

@@ -159,7 +159,7 @@ class MailAdmin(ActingAdmin):
         agents = visible_agents(signed_in(request), term)
         if agents:
             return rows.filter(Q(sender__in=agents) | Q(recipient__in=agents))
-        few = newest(rows, request, order=self.newest_first(request))
+        few = newest(rows, request, self)
         return few.filter(subject__icontains=term)
 
     def newest_first(self, request: HttpRequest) -> OrderBy:

@@ -1,12 +1,13 @@
 """What people look at every day costs the same after years: what has ended is not read."""
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import timedelta
 
 import pytest
 from django.contrib import admin, auth
 from django.contrib.admin.options import IncorrectLookupParameters
+from django.contrib.auth.models import Group
 from django.db import connection
 from django.urls import reverse
 from django.utils import timezone
@@ -23,8 +24,10 @@ from mailroom.admin import thread
 from mailroom.models import ContactGrant, Escalation, Mail, OutgoingNotice
 from nexus_site.company import agent_page
 from nexus_site.console import counting
+from orgchart.models import Organisation
 from tasks.models import Task
 from tests.admin.places import list_page
+from tests.people import join
 from tests.plans import rows_touched
 from tests.settled import TABLES, fill
 from toolbox.admin.frames import SHOWN
@@ -126,11 +129,23 @@ def every_question(listed, agent):
     yield from ({"o": str(number)} for number in (1, -2, 3))
 
 
+def unserved_questions(listed, agent):
+    """Those to filters that no index serves."""
+    for chosen in listed.filter_specs:
+        name = chosen.expected_parameters()[0]
+        for value in values_of(chosen, agent):
+            chosen.used_parameters = {name: value}
+            if not listed.model_admin.is_served(chosen):
+                yield {name: value}
+
+
 @pytest.fixture
 def asked(rf, sign_in):
-    """A list as somebody of the Board asks for it."""
-    user = auth.get_user(sign_in(PeopleGroup.BOARD))
+    """A list as somebody of the Board of every organisation asks for it."""
+    return asked_by(auth.get_user(sign_in(PeopleGroup.BOARD)), rf)
 
+
+def asked_by(user, rf):
     def ask(model, **question):
         request = rf.get(list_page(model), question)
         request.user, request.session = user, {}
@@ -264,6 +279,47 @@ def test_rows_of_one_organisation_are_a_range_of_an_index(rf):
                 if (first,) not in cursor.fetchall():
                     without.append((model.__name__, first))
     assert without == []
+
+
+@pytest.fixture
+def of_two(rf, django_user_model):
+    """A list as a member of the Board of two organisations asks for it: named or quiet ones."""
+
+    def asked_of(*organisations):
+        user = django_user_model.objects.create(username="of_two", is_staff=True)
+        user.groups.add(Group.objects.get(name=PeopleGroup.BOARD))
+        quiet = [Organisation.objects.create(slug=f"quiet-{n}", name="Quiet") for n in "ab"]
+        join(user, *[*organisations, *quiet][:2])
+        return asked_by(user, rf)
+
+    return asked_of
+
+
+@pytest.mark.django_db
+def test_a_member_of_two_organisations_sees_the_newest_rows_of_both(years, asked, of_two):
+    few = of_two(years.organisation)
+    for model in (Contract, Session, Task):
+        found, all_rows = few(model), asked(model)
+        assert [*found.queryset[:60]] == [*all_rows.queryset[:60]]
+        assert found.result_count == all_rows.result_count
+        assert not found.is_cut
+    assert few(Contract, kind__exact="work").is_cut
+
+
+@pytest.mark.django_db
+def test_rows_of_two_quiet_organisations_are_found_by_an_index_each(years, of_two):
+    """Spec: people 64."""
+    asked, read = of_two(), Read()
+    with connection.cursor() as cursor:  # as among many rows
+        cursor.execute("SET LOCAL enable_sort = off")
+    for model, page in admin.site._registry.items():
+        if model._meta.db_table not in TABLES or model is Session:  # whose ids say nothing of time
+            continue
+        if page.organisation_path == "organisation_id":
+            for question in ({}, *unserved_questions(asked(model), years.agent("extra_7"))):
+                with read.by(f"{model.__name__} {question}"), suppress(IncorrectLookupParameters):
+                    assert [*asked(model, **question).result_list] == []
+    assert [(page, sql[-250:]) for page, _, sql in read.too_much()] == []
 
 
 @pytest.mark.django_db
