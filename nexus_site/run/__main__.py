@@ -1,25 +1,15 @@
 """`python -m nexus_site.run up`; `… postgres start|stop|status`: the embedded one by hand."""
 
-import os
 import sys
-from contextlib import suppress
-from importlib import import_module
-from importlib.util import cache_from_source
 from pathlib import Path
-
-import django
 
 from nexus_site.run import counts
 from nexus_site.run.command import folder_of_changes, manage, said_of
-from nexus_site.run.fork import fork, status_of
 from nexus_site.run.postgres import DATABASE, USER, Cluster, PostgresUnavailable
 
 UNUSED = ("psutil", "pygments", "requests", "rich")
 """Development tools bring these. Celery, Django REST framework, httpx and structlog import them if
 they are there, and use nothing of them here: 9 MB."""
-
-SITE = Path(__file__).with_name("up.py")
-"""Imports all of the site; compiled as the last of it."""
 
 
 def main(words: list[str]) -> int:
@@ -45,26 +35,7 @@ def up(var: Path, options: list[str]) -> int:
         print(said_of(problem), file=sys.stderr)
         return 1
     counts.count_in(metrics)
-    compile_the_site()
     return manage(["manage.py", "up", *options])
-
-
-def compile_the_site() -> None:
-    """Import all of it in another process first, where `make` has not compiled it yet.
-
-    Compiling leaves holes in a process's memory, and the children of this one would hold them too:
-    20 MB in all.
-    """
-    if sys.pycache_prefix and not Path(cache_from_source(str(SITE))).exists():
-        status_of(fork(import_the_site), wait=True)
-
-
-def import_the_site() -> None:
-    """What is wrong with it is said when this process's parent imports it."""
-    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "nexus_site.settings")
-    with suppress(Exception):
-        django.setup()
-        import_module("nexus_site.run.up").import_the_site()
 
 
 def postgres(cluster: Cluster, verb: str) -> int:

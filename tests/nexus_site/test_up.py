@@ -439,24 +439,6 @@ class TestPlan:
         plan = up.StartPlan(host=host, port=80, workers=1, var=Path("/v"))
         assert plan.url == url
 
-    def test_compiles_the_site_in_another_process_where_make_has_not(self, tmp_path):
-        program = (
-            "import sys; from nexus_site.run import __main__ as run;"
-            "run.compile_the_site(); print('django.db.models' in sys.modules)"
-        )
-        changed = {"PYTHONPYCACHEPREFIX": str(tmp_path), "PYTHONDONTWRITEBYTECODE": ""}
-        done = subprocess.run(
-            [sys.executable, "-c", program],
-            cwd=REPOSITORY,
-            env=os.environ | changed | {"NEXUS_VAR": str(tmp_path / "var")},
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-        assert (done.stdout, done.stderr) == ("False\n", "")
-        assert [*tmp_path.glob(f"**{REPOSITORY}/nexus_site/run/up.*.pyc")]
-        assert [*tmp_path.glob(f"**{REPOSITORY}/nexus_site/asgi.*.pyc")]
-
     def test_runs_the_web_processes_one_worker_and_one_beat(self):
         plan = up.StartPlan(host="127.0.0.1", port=0, workers=3, var=Path("/v"))
         with up.reserve(plan) as reserved:
