@@ -3,8 +3,14 @@
 from __future__ import annotations
 
 import os
+import shutil
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from secrets import token_hex
+
+UNFINISHED = ".unfinished"
+"""In a folder while files are moved into it, and after that was killed: some may be missing."""
 
 
 def place(path: Path, content: bytes, *, replace: bool) -> None:
@@ -53,3 +59,26 @@ def keep_tree(folder: Path) -> None:
             finally:
                 os.close(file)
         os.fsync(here)
+
+
+@contextmanager
+def filled(folder: Path) -> Iterator[Callable[[str, bytes], None]]:
+    """Write files by their names; at the end they are moved into the folder, in the same order.
+
+    What was there before stays until all are written. A folder that still has UNFINISHED may lack
+    some of them.
+    """
+    fresh, names = folder / UNFINISHED, list[str]()
+    shutil.rmtree(fresh, ignore_errors=True)
+    fresh.mkdir(parents=True)
+
+    def write(name: str, content: bytes) -> None:
+        (fresh / name).parent.mkdir(exist_ok=True)
+        (fresh / name).write_bytes(content)
+        names.append(name)
+
+    yield write
+    for name in names:
+        (folder / name).parent.mkdir(exist_ok=True)
+        (fresh / name).replace(folder / name)
+    shutil.rmtree(fresh)

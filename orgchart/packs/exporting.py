@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -10,8 +9,9 @@ from typing import Any
 import yaml
 from django.db import transaction
 
+from core.files import UNFINISHED, filled
 from orgchart import models
-from orgchart.packs.layout import AGENTS, GROUPS, ORGANISATION, PROTOCOL, ROLES, UNFINISHED
+from orgchart.packs.layout import AGENTS, GROUPS, ORGANISATION, PROTOCOL, ROLES
 from orgchart.packs.problems import Notes
 from orgchart.packs.source import read_document
 from orgchart.policy.vocabulary import BOARD, ContractScope, Relation
@@ -57,24 +57,16 @@ def export_pack(organisation: models.Organisation, directory: Path) -> list[Path
     with transaction.atomic():
         row = models.Organisation.objects.select_for_update(no_key=True).get(id=organisation.id)
         files = _files(row)
-    unfinished = directory / UNFINISHED
-    shutil.rmtree(unfinished, ignore_errors=True)
-    for name, content in files.items():
-        fresh = unfinished / name
-        fresh.parent.mkdir(parents=True, exist_ok=True)
-        fresh.write_text(
-            yaml.dump(content, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=WIDTH),
-            encoding="utf-8",
-        )
-    written = []
-    for name in files:
-        path = directory / name
-        path.parent.mkdir(exist_ok=True)
-        written.append((unfinished / name).replace(path))
-    for folder in (AGENTS, GROUPS):
-        for stale in set((directory / folder).glob("*.yaml")) - set(written):
-            stale.unlink()
-    shutil.rmtree(unfinished)
+    with filled(directory) as write:
+        for name, content in files.items():
+            text = yaml.dump(
+                content, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=WIDTH
+            )
+            write(name, text.encode())
+        written = [directory / name for name in files]
+        for folder in (AGENTS, GROUPS):
+            for stale in set((directory / folder).glob("*.yaml")) - set(written):
+                stale.unlink()
     return written
 
 

@@ -5,14 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
+from core.files import UNFINISHED
 from orgchart.packs.problems import Notes
 from orgchart.packs.source import PackDocument, read_document
 from orgchart.packs.values import problem_of_name
 
 ORGANISATION, ROLES, PROTOCOL = "organisation.yaml", "roles.yaml", "mail-protocol.yaml"
 AGENTS, GROUPS, CONFIG = "agents", "groups", "config"
-UNFINISHED = ".unfinished"
-"""In a folder while an export moves its files there, and after one that did not come to its end."""
 MOST_FILES = 10_000
 DEFAULTS = Path(__file__).parents[2] / "packs" / "soloqueue"
 """Where the roles and the protocol of a folder come from that has agents and groups only."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -12,10 +11,9 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from pydantic_core import to_json
 
 from core.decision import Denied, require
-from core.files import place
+from core.files import UNFINISHED, filled, place
 from core.limits import BIGGEST_VERSION
 from core.strictjson import read_content, read_object
-from orgchart.packs.layout import UNFINISHED
 from orgchart.policy.compiled import Policy
 from orgchart.policy.parties import BOARD_PARTY
 from tasks.intake.feedback import LenientMoment, StorableText
@@ -188,14 +186,9 @@ def write_path(path: Path, tasks: Iterable[JsonObject]) -> int:
         listed = list(tasks)
         place(path, to_json(listed, indent=2) + b"\n", replace=True)
         return len(listed)
-    unfinished = path / UNFINISHED
-    shutil.rmtree(unfinished, ignore_errors=True)
-    unfinished.mkdir(parents=True)
-    names = []
-    for task in tasks:
-        names.append(f"{task['id']}.json")
-        (unfinished / names[-1]).write_bytes(to_json(task, indent=2) + b"\n")
-    for name in names:
-        (unfinished / name).replace(path / name)
-    unfinished.rmdir()
-    return len(names)
+    count = 0
+    with filled(path) as write:
+        for task in tasks:
+            write(f"{task['id']}.json", to_json(task, indent=2) + b"\n")
+            count += 1
+    return count

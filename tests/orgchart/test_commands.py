@@ -117,7 +117,7 @@ class TestExportAndDiff:
         def full(path, text, **_):
             raise OSError(ENOSPC, os.strerror(ENOSPC))
 
-        monkeypatch.setattr(Path, "write_text", full)
+        monkeypatch.setattr(Path, "write_bytes", full)
         said = refusal("org", "export", "acme", tmp_path / "out")
         assert f"{tmp_path / 'out'}: No space left on device" in said
 

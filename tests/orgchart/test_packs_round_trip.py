@@ -116,17 +116,17 @@ class TestAnExport:
         if not is_new:
             export_pack(acme, out)
         steps = len(whole) - left_out
-        write_text = Path.write_text
+        write_bytes = Path.write_bytes
 
         def write(path, *words, **options):
             nonlocal steps
             steps -= 1
             if steps < 0:
                 raise KeyboardInterrupt
-            return write_text(path, *words, **options)
+            return write_bytes(path, *words, **options)
 
         with monkeypatch.context() as patch:
-            patch.setattr(Path, "write_text", write)
+            patch.setattr(Path, "write_bytes", write)
             with pytest.raises(KeyboardInterrupt):
                 export_pack(acme, out)
         assert "did not come to its end" in str(review_pack(out).problems)
