@@ -12,8 +12,19 @@ from django.contrib.admin import ListFilter
 from django.contrib.admin.utils import get_fields_from_path
 from django.contrib.admin.views.main import ORDER_VAR
 from django.core.exceptions import FieldDoesNotExist, ValidationError
-from django.db.models import BooleanField, F, Field, Max, Min, Model, Q, QuerySet, UniqueConstraint
-from django.db.models.expressions import OrderBy, RawSQL
+from django.db.models import (
+    BooleanField,
+    F,
+    Field,
+    Max,
+    Min,
+    Model,
+    Q,
+    QuerySet,
+    Subquery,
+    UniqueConstraint,
+)
+from django.db.models.expressions import OrderBy
 from django.http import HttpRequest
 from django.utils.translation import gettext
 from unfold.views import ChangeList
@@ -22,8 +33,6 @@ from core.people import signed_in
 
 LOOKED_THROUGH = 20_000
 """Where no index serves a filter, it looks through this many rows: the newest that are left."""
-EXPORTED = 50_000
-"""Rows of one file, the newest, which says when there are more; a list turns to fewer."""
 MOST_PARTS = 100
 """Where a person is a member of more organisations, their rows are looked for among all."""
 MOST_WORDS = 10
@@ -70,20 +79,8 @@ class BoundedList(ChangeList):
                 found = each.queryset(request, left)
                 left = left if found is None else found
             self.root_queryset = newest(self.root_queryset, request, page, among=left)
-        elif not used and not self.query and (column := self._newest_by(request)):
-            most = LOOKED_THROUGH if is_list(request) else EXPORTED + 1
-            self.root_queryset = with_newest(
-                self.root_queryset, request, page, most=most, column=column
-            )
         rows: QuerySet[Any] = super().get_queryset(request, exclude_parameters)
         return rows
-
-    def _newest_by(self, request: HttpRequest) -> str:
-        """The column that the list is ordered by, where that is newest first; or ''."""
-        first: Any = next(iter(self.get_ordering(request, self.root_queryset)), "")
-        if first == newest_first():
-            return "pk"
-        return first[1:] if isinstance(first, str) and first.startswith("-") else ""
 
 
 def newest(
@@ -97,8 +94,8 @@ def newest(
     order, several = page.newest_first(request), several_organisations(request, page)
     chosen = rows if among is None else among
     if several and order == newest_first():
-        places = newest_of_each(chosen, several, most=LOOKED_THROUGH + 1)
-        edge, few = places[LOOKED_THROUGH:], at(rows, places[:LOOKED_THROUGH])
+        edge = [*newest_of_each(chosen, several, most=LOOKED_THROUGH + 1)[LOOKED_THROUGH:]]
+        few = rows.filter(IsAmong(newest_of_each(chosen, several, most=LOOKED_THROUGH)))
     else:
         ordered = chosen.order_by(order).values_list("pk", flat=True)
         edge = [*ordered[LOOKED_THROUGH : LOOKED_THROUGH + 1]]
@@ -108,12 +105,24 @@ def newest(
     return few
 
 
-def with_newest(
-    rows: QuerySet[Any], request: HttpRequest, page: Any, *, most: int, column: str = "pk"
-) -> QuerySet[Any]:
-    """Rows of which the newest `most` are found quickly; those after them may be missing."""
-    several = several_organisations(request, page)
-    return at(rows, newest_of_each(rows, several, most=most, column=column)) if several else rows
+def part_of(rows: QuerySet[Any], several: Sequence[int], *, begin: int, end: int) -> QuerySet[Any]:
+    """The rows of an ordered list from one number to another.
+
+    Of several organisations by their keys, where the list has its newest rows first.
+    """
+    column = _newest_by(rows)
+    if not several or not column:
+        return rows[begin:end]
+    few = newest_of_each(rows, several, most=end, column=column)[begin:end]
+    return rows.filter(pk__in=[each["key"] for each in few])
+
+
+def _newest_by(rows: QuerySet[Any]) -> str:
+    """The column that a list is ordered by, where that is newest first; or ''."""
+    first: Any = next(iter(rows.query.order_by), "")
+    if first == newest_first():
+        return "pk"
+    return first[1:] if isinstance(first, str) and first.startswith("-") else ""
 
 
 def several_organisations(request: HttpRequest, page: Any) -> Sequence[int]:
@@ -125,29 +134,33 @@ def several_organisations(request: HttpRequest, page: Any) -> Sequence[int]:
 
 def newest_of_each(
     rows: QuerySet[Any], organisations: Sequence[int], *, most: int, column: str = "pk"
-) -> list[Any]:
+) -> QuerySet[Any]:
     """The keys of the newest rows, each organisation's found by its own index.
 
     PostgreSQL expects the rows of several organisations everywhere in a table, and reads it from
     its end: where they are few or old, it would read all rows of all others (Spec: people 64).
     """
+    order = ["-pk"] if column == "pk" else [f"-{column}", "-pk"]
     parts = [
         rows.filter(organisation_id=each)
-        .order_by(f"-{column}")
-        .annotate(place=F(column))
-        .values_list("pk", "place")[:most]
+        .order_by(*order)
+        .annotate(key=F("pk"), place=F(column))
+        .values("key", "place")[:most]
         for each in organisations
     ]
-    found = parts[0].union(*parts[1:], all=True).order_by("-place")
-    return [key for key, _ in found[:most]]
+    found: QuerySet[Any] = parts[0].union(*parts[1:], all=True).order_by("-place", "-key")[:most]
+    return found
 
 
-def at(rows: QuerySet[Any], keys: Sequence[Any]) -> QuerySet[Any]:
-    """Those of the rows that have one of these keys, in one parameter."""
-    meta: Any = rows.model._meta  # noqa: SLF001  as above
-    return rows.filter(
-        RawSQL(f'"{meta.db_table}"."{meta.pk.column}" = ANY(%s)', [[*keys]], BooleanField())  # noqa: S611  constants
-    )
+class IsAmong(Subquery):
+    """Whether a row has one of these keys, which are found before PostgreSQL looks for the row."""
+
+    output_field = BooleanField()
+
+    def __init__(self, few: QuerySet[Any]) -> None:
+        meta: Any = few.model._meta  # noqa: SLF001  Django's public name
+        key = f'"{meta.db_table}"."{meta.pk.column}"'
+        super().__init__(few, template=f"{key} = ANY(ARRAY(SELECT key FROM (%(subquery)s) AS few))")
 
 
 def cut() -> str:

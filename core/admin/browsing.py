@@ -1,6 +1,6 @@
 """Fast, read-only list pages for large tables: cheap counts, bounded filters."""
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from django.contrib.admin import FieldListFilter, ListFilter, ShowFacets
 from django.contrib.admin.utils import get_fields_from_path
-from django.core.paginator import Paginator
+from django.core.paginator import Page, Paginator
 from django.db.models import BooleanField, DateTimeField, Field, ForeignKey, Model, QuerySet
 from django.db.models.expressions import OrderBy
 from django.http import HttpRequest, HttpResponse
@@ -35,9 +35,10 @@ from core.admin.bounded import (
     is_list,
     newest,
     newest_first,
+    part_of,
+    several_organisations,
     since,
     until,
-    with_newest,
 )
 from core.admin.exporting import ExportingAdmin
 from core.events import text
@@ -63,6 +64,17 @@ class CappedPaginator(AnyPaginator):
         rows: QuerySet[Any] = self.object_list  # type: ignore[assignment]
         return rows.order_by()[:COUNTED].count()
 
+    several: Sequence[int] = ()
+    """The organisations of which the rows are, where they are more than one."""
+
+    def page(self, number: int | str) -> Page[Any]:
+        """One page."""
+        found = super().page(number)
+        begin = (found.number - 1) * self.per_page
+        rows: QuerySet[Any] = self.object_list  # type: ignore[assignment]
+        found.object_list = part_of(rows, self.several, begin=begin, end=begin + self.per_page)
+        return found
+
 
 class ValueFilter(DropdownFilter):
     """Keeps the rows with a value of the column `parameter_name`."""
@@ -79,9 +91,10 @@ class RecentFilter(ValueFilter):
     def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
         """Return the values, and the one chosen before."""
         column = self.parameter_name
-        rows = with_newest(model_admin.get_queryset(request), request, model_admin, most=RECENT)
-        values = rows.order_by("-pk").values_list(column, flat=True)[:RECENT]
-        found = {*values, self.value()}
+        rows = model_admin.get_queryset(request).order_by("-pk")
+        several = several_organisations(request, model_admin)
+        newest = part_of(rows, several, begin=0, end=RECENT).values_list(column, flat=True)
+        found = {*newest, self.value()}
         return [(value, value) for value in sorted(found - {None, ""})]
 
 
@@ -274,6 +287,12 @@ class ReadOnlyAdmin(ExportingAdmin, ModelAdmin):
         path = getattr(chosen, "field_path", None) or getattr(chosen, "parameter_name", None) or ""
         named = path in self.served or path.endswith("organisation")
         return named or isinstance(chosen, MadeFilter) or is_indexed(self.model, chosen)
+
+    def get_paginator(self, request: HttpRequest, *args: Any, **kwargs: Any) -> Any:
+        """What turns the pages of the list."""
+        paginator: Any = super().get_paginator(request, *args, **kwargs)
+        paginator.several = several_organisations(request, self)
+        return paginator
 
     def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[BoundedList]:
         """The list that stays quick."""

@@ -29,7 +29,7 @@ from django.utils import timezone
 from django.utils.translation import gettext
 
 from core.actions import Action
-from core.admin.bounded import EXPORTED, cut, is_cut
+from core.admin.bounded import cut, is_cut, part_of, several_organisations
 from core.admin.contexts import admin_context
 from core.control_characters import show_in_text
 from core.database import give_back_connection
@@ -37,6 +37,8 @@ from core.events import Event, record_event
 from core.labels import Text
 from core.people import ADMIN_TOOL, organisations_of, signed_in
 
+MOST = 50_000
+"""Rows of one file, the newest; the file says when there are more."""
 PAGE = 100
 """Rows that are held at once: an agent can make each of them 400,000 characters long."""
 FORMATS = {"csv": "text/csv; charset=utf-8", "json": "application/json"}
@@ -96,8 +98,8 @@ class ExportingAdmin:
             self,
             request,
             gettext("Export: %(table)s") % {"table": self.opts.verbose_name_plural},  # type: ignore[attr-defined]
-            count=rows.order_by()[: EXPORTED + 1].count(),
-            most=EXPORTED,
+            count=rows.order_by()[: MOST + 1].count(),
+            most=MOST,
             cut=cut() if is_cut(request) else "",
             filters=sorted((k, v) for k, v in request.GET.items() if v and k != "p"),
             back=f"{listed}?{request.GET.urlencode()}",
@@ -136,7 +138,8 @@ class ExportingAdmin:
             )
         )
         fields = self._columns(request)
-        pages = _pages(rows, fields, lambda: self._may_still_look(request))
+        several = several_organisations(request, self)
+        pages = _pages(rows, several, fields, lambda: self._may_still_look(request))
         parts = _as_csv(pages, fields) if kind == "csv" else _as_json(pages, fields)
         response = StreamingHttpResponse(parts, content_type=FORMATS[kind])
         name = f"{opts.model_name}-{now:%Y%m%d-%H%M%S}.{kind}"
@@ -159,19 +162,23 @@ class ExportingAdmin:
 
 
 def _pages(
-    rows: QuerySet[Any], fields: Sequence[Field[Any, Any]], may_look: Callable[[], bool]
+    rows: QuerySet[Any],
+    several: Sequence[int],
+    fields: Sequence[Field[Any, Any]],
+    may_look: Callable[[], bool],
 ) -> Iterator[list[Any]]:
     """The newest rows, a page at a time: no cursor and no transaction stays open meanwhile.
 
     Raises PermissionDenied where the person may look no more: the file ends unfinished.
     """
     names = ["pk", *(field.attname for field in fields)]
-    last, left = None, EXPORTED
+    last, left = None, MOST
     while left > 0:
         if last is not None and not may_look():
             raise PermissionDenied
         part = rows.order_by("-pk") if last is None else rows.order_by("-pk").filter(pk__lt=last)
-        page = list(part.values_list(*names)[: min(PAGE, left)])
+        some = part_of(part, several, begin=0, end=min(PAGE, left))
+        page = list(some.values_list(*names))
         if not connection.in_atomic_block:  # the next page may be read in another thread
             give_back_connection()
         if not page:

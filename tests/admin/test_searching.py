@@ -169,7 +169,7 @@ class TestAnExport:
 
     def test_is_bounded_and_turns_pages(self, observer, company, played, monkeypatch):
         monkeypatch.setattr(exporting, "PAGE", 2)
-        monkeypatch.setattr(exporting, "EXPORTED", 5)
+        monkeypatch.setattr(exporting, "MOST", 5)
         page = "/admin/mailroom/mail/export/"
         rows = json.loads(text_of(observer.post(page, {"format": "json"})))
         ids = [row["id"] for row in rows]
