@@ -8,11 +8,13 @@ from django.utils.translation import gettext
 
 from contracts.vocabulary import DeadlineStage
 from core.closed_sets import choices_of, one_of
+from orgchart.models import Organisation
 
 
 class Deadline(models.Model):
     """A notification of a contract's deadline, sent once: a reminder, or that it is overdue."""
 
+    organisation = models.ForeignKey(Organisation, models.CASCADE, related_name="+", db_index=False)
     contract = models.ForeignKey("contracts.Contract", models.CASCADE, related_name="deadlines")
     stage = models.CharField(max_length=8, choices=choices_of(DeadlineStage))
     due_at = models.DateTimeField()
@@ -23,6 +25,7 @@ class Deadline(models.Model):
         indexes = [
             models.Index(fields=["due_at"], condition=Q(done_at=None), name="deadline_due"),
             models.Index(fields=["-due_at", "-id"], name="deadline_order"),
+            models.Index(fields=["organisation", "-id"], name="deadline_organisation"),
         ]
         constraints = [
             models.UniqueConstraint(fields=["contract", "stage"], name="deadline_stage_once"),

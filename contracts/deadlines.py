@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime, timedelta
+from typing import Any
 
 from contracts.models import Contract, Deadline
 from contracts.store import writers_of_terms
@@ -30,10 +31,11 @@ def insert_deadlines(contract: Contract, *, now: datetime) -> None:
     if contract.deadline is None:
         return
     early = max(contract.deadline - REMINDED_BEFORE, now + (contract.deadline - now) / 2)
+    given: dict[str, Any] = {"organisation_id": contract.organisation_id, "contract": contract}
     Deadline.objects.bulk_create(
         [
-            Deadline(contract=contract, stage=DeadlineStage.REMIND, due_at=early),
-            Deadline(contract=contract, stage=DeadlineStage.OVERDUE, due_at=contract.deadline),
+            Deadline(**given, stage=DeadlineStage.REMIND, due_at=early),
+            Deadline(**given, stage=DeadlineStage.OVERDUE, due_at=contract.deadline),
         ]
     )
 
@@ -49,7 +51,7 @@ def reopen_deadlines(contract: Contract) -> None:
 def notify_due(now: datetime) -> int:
     """Notify the parties of every deadline that is due; returns how many rows were handled."""
     due = Deadline.objects.filter(done_at=None, due_at__lte=now).order_by("due_at")
-    return sweep(due, lambda row: _notify(row, now), of="contract__organisation")
+    return sweep(due, lambda row: _notify(row, now), of="organisation")
 
 
 def _notify(row: Deadline, now: datetime) -> None:

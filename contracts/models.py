@@ -231,6 +231,7 @@ class Report(models.Model):
     `commit` is where the contract's branch was when it was submitted. Insert-only.
     """
 
+    organisation = models.ForeignKey(Organisation, models.CASCADE, related_name="+", db_index=False)
     contract = models.ForeignKey(Contract, models.PROTECT, related_name="reports")
     kind = models.CharField(max_length=16, choices=choices_of(ReportKind))
     submission = models.PositiveIntegerField(null=True, blank=True)
@@ -244,6 +245,7 @@ class Report(models.Model):
 
     class Meta:
         ordering = ["-id"]
+        indexes = [models.Index(fields=["organisation", "-id"], name="report_organisation")]
         constraints = [
             one_of("kind", ReportKind, name="report_kind_known"),
             one_of("report_type", ReportType, name="report_type_known"),
@@ -270,6 +272,7 @@ class Verdict(models.Model):
     `commit` is the one submitted; `run_digest` is of the log of the judge's last run on it.
     """
 
+    organisation = models.ForeignKey(Organisation, models.CASCADE, related_name="+", db_index=False)
     contract = models.ForeignKey(Contract, models.PROTECT, related_name="verdicts")
     report = models.ForeignKey(Report, models.PROTECT, related_name="verdicts")
     finding = models.CharField(max_length=4, choices=choices_of(VerdictFinding))
@@ -283,6 +286,7 @@ class Verdict(models.Model):
 
     class Meta:
         ordering = ["-id"]
+        indexes = [models.Index(fields=["organisation", "-id"], name="verdict_organisation")]
         constraints = [
             one_of("finding", VerdictFinding, name="verdict_finding_known"),
             models.CheckConstraint(

@@ -134,6 +134,7 @@ def _insert_report(
     is_completion = draft.kind is ReportKind.COMPLETION
     before = Report.objects.filter(contract_id=row.id, submission__isnull=False).count()
     report = Report.objects.create(
+        organisation_id=row.organisation_id,
         contract=row,
         kind=draft.kind,
         submission=before + 1 if is_completion else None,

@@ -86,6 +86,7 @@ def write_verdict(
             rule=rule,
         )
         verdict = Verdict.objects.create(
+            organisation_id=row.organisation_id,
             contract=row,
             report_id=submission.report_id,
             finding=finding,

@@ -76,8 +76,8 @@ TABLES = {
         FROM rows
     """,
     "contracts_deadline": """
-        INSERT INTO contracts_deadline (contract_id, stage, due_at, done_at)
-        SELECT id, 'overdue', now() + interval '1 day',
+        INSERT INTO contracts_deadline (organisation_id, contract_id, stage, due_at, done_at)
+        SELECT organisation_id, id, 'overdue', now() + interval '1 day',
             CASE WHEN state = 'cancelled' THEN now() END
         FROM contracts_contract
     """,
@@ -146,10 +146,10 @@ TABLES = {
         SELECT gen_random_uuid(), organisation_id, agent, n = 0, 'chat_safe', made, '' FROM rows
     """,
     "toolbox_modegrant": """
-        INSERT INTO toolbox_modegrant (session_id, mode, contract_ref, reason, opened_by, opened_at,
-            closed_by, closed_at)
-        SELECT id, 'coding', 'CON-' || row_number() OVER (), '', 'agent:ceo', opened_at,
-            'agent:ceo', CASE WHEN NOT standing THEN now() END
+        INSERT INTO toolbox_modegrant (organisation_id, session_id, mode, contract_ref, reason,
+            opened_by, opened_at, closed_by, closed_at)
+        SELECT organisation_id, id, 'coding', 'CON-' || row_number() OVER (), '', 'agent:ceo',
+            opened_at, 'agent:ceo', CASE WHEN NOT standing THEN now() END
         FROM toolbox_session
     """,
     "mailroom_contactgrant": """
@@ -160,15 +160,17 @@ TABLES = {
         FROM rows
     """,
     "contracts_report": """
-        INSERT INTO contracts_report (contract_id, kind, report_type, title, body, author_id,
-            mail_id, commit, created_at)
-        SELECT id, 'progress', 'status', 'So far', '', assignee_id, notice_id, '', created_at
+        INSERT INTO contracts_report (organisation_id, contract_id, kind, report_type, title, body,
+            author_id, mail_id, commit, created_at)
+        SELECT organisation_id, id, 'progress', 'status', 'So far', '', assignee_id, notice_id, '',
+            created_at
         FROM contracts_contract
     """,
     "contracts_verdict": """
-        INSERT INTO contracts_verdict (contract_id, report_id, finding, evidence, body, judge_id,
-            mail_id, commit, run_digest, created_at)
-        SELECT contract_id, id, 'PASS', '[]', 'It works', author_id, mail_id, '', '', created_at
+        INSERT INTO contracts_verdict (organisation_id, contract_id, report_id, finding, evidence,
+            body, judge_id, mail_id, commit, run_digest, created_at)
+        SELECT organisation_id, contract_id, id, 'PASS', '[]', 'It works', author_id, mail_id, '',
+            '', created_at
         FROM contracts_report
     """,
     "tasks_feedback": """
@@ -192,9 +194,10 @@ TABLES = {
         FROM rows
     """,
     "workspace_branchmove": """
-        INSERT INTO workspace_branchmove (repository_id, branch, kind, old, new, merged, by, at)
-        SELECT 1, 'branch-' || number, 'create', '', lpad(number::text, 40, '0'), '', 'agent:ceo',
-            made
+        INSERT INTO workspace_branchmove (organisation_id, repository_id, branch, kind, old, new,
+            merged, by, at)
+        SELECT organisation_id, 1, 'branch-' || number, 'create', '', lpad(number::text, 40, '0'),
+            '', 'agent:ceo', made
         FROM rows
     """,
     "workspace_draft": """

@@ -55,6 +55,7 @@ class Session(models.Model):
 class ModeGrant(models.Model):
     """A session's permission to be in a mode; a contract or a person opens and closes it."""
 
+    organisation = models.ForeignKey(Organisation, models.CASCADE, related_name="+", db_index=False)
     session = models.ForeignKey(Session, models.CASCADE, related_name="grants")
     mode = models.CharField(max_length=16, choices=[(m, m) for m in ToolMode])
     contract_ref = models.CharField(max_length=32, blank=True)
@@ -68,6 +69,7 @@ class ModeGrant(models.Model):
         ordering = ["-opened_at"]
         indexes = [
             models.Index(fields=["contract_ref"], name="mode_grant_contract"),
+            models.Index(fields=["organisation", "-id"], name="mode_grant_organisation"),
             models.Index(fields=["session"], condition=Q(closed_at=None), name="mode_grant_open"),
         ]
         constraints = [

@@ -54,7 +54,12 @@ def open_mode(
             mode=mode,
             contract_ref=contract_ref,
             closed_at=None,
-            defaults={"reason": reason, "opened_by": caller.actor, "opened_at": now},
+            defaults={
+                "organisation_id": row.organisation_id,
+                "reason": reason,
+                "opened_by": caller.actor,
+                "opened_at": now,
+            },
         )
         Session.objects.filter(id=row.id).update(
             mode=mode, contract_ref=contract_ref or row.contract_ref
@@ -191,7 +196,7 @@ def reopen_mode(*, caller: Actor, now: datetime, reason: str, contract_ref: str)
 
 def _grants_of(contract_ref: str, caller: Actor) -> QuerySet[ModeGrant]:
     return ModeGrant.objects.filter(
-        contract_ref=contract_ref, session__organisation_id=caller.organisation_id
+        contract_ref=contract_ref, organisation_id=caller.organisation_id
     )
 
 
@@ -205,7 +210,7 @@ def is_closed_by_person(contract_ref: str, caller: Actor) -> bool:
 
 def _lock_open_grants(caller: Actor) -> QuerySet[ModeGrant]:
     return ModeGrant.objects.select_for_update(of=("self",)).filter(
-        closed_at=None, session__organisation_id=caller.organisation_id
+        closed_at=None, organisation_id=caller.organisation_id
     )
 
 

@@ -175,8 +175,7 @@ class _OfAContract(BrowseAdmin):
     """A row about one contract."""
 
     subject = "contract:{row.contract_id}"
-    organisation_path = "contract.organisation_id"
-    list_select_related: tuple[str, ...] = ("contract", "contract__organisation")
+    list_select_related: tuple[str, ...] = ("contract", "organisation")
     search_fields = ("contract__id__exact",)
     search_help_text = _("A contract (CON-…)")
     ordering = ("-id",)
@@ -191,8 +190,8 @@ class ReportAdmin(_OfAContract):
     """What assignees reported."""
 
     list_display = ("title", "kind", "report_type", "author", "of_contract", "created_at")
-    list_filter = ("contract__organisation", "author", "kind", "report_type", "created_at")
-    list_select_related = ("contract", "contract__organisation", "author")
+    list_filter = ("organisation", "author", "kind", "report_type", "created_at")
+    list_select_related = ("contract", "organisation", "author")
 
 
 @admin.register(Verdict)
@@ -200,8 +199,8 @@ class VerdictAdmin(_OfAContract):
     """What QA found."""
 
     list_display = ("verdict", "judge", "of_contract", "created_at")
-    list_filter = ("contract__organisation", "judge", "finding", "created_at")
-    list_select_related = ("contract", "contract__organisation", "judge")
+    list_filter = ("organisation", "judge", "finding", "created_at")
+    list_select_related = ("contract", "organisation", "judge")
 
     verdict = choice_column("finding", _("finding"), {"PASS": "success", "FAIL": "danger"})
 
@@ -211,5 +210,4 @@ class DeadlineAdmin(_OfAContract):
     """When a party is notified of a deadline, and whether that was done."""
 
     list_display = ("of_contract", "stage", "due_at", "done_at")
-    list_filter = ("contract__organisation", "stage", "due_at")
-    ordering = ("-due_at",)
+    list_filter = ("organisation", "stage", "due_at")

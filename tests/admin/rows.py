@@ -155,7 +155,14 @@ def _workspace(company):
         defaults={"main": "main", "source": "https://b.example/仓库", "created_at": now},
     )
     Branch.objects.create(repository=repository, name="功能", commit=COMMIT)
-    moved = {"repository": repository, "branch": "main", "new": COMMIT, "at": now, "by": "系统"}
+    moved = {
+        "organisation": company.organisation,
+        "repository": repository,
+        "branch": "main",
+        "new": COMMIT,
+        "at": now,
+        "by": "系统",
+    }
     work = Contract.objects.get(id=verdict.contract_id)
     moves = [
         BranchMove.objects.create(kind="import", **moved),

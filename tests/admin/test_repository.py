@@ -58,7 +58,8 @@ def push(company, repository):
 
     def pushed():
         BranchMove.objects.create(
-            repository=repository, branch="feature/x", kind=MoveKind.PUSH,
+            organisation=company.organisation, repository=repository, branch="feature/x",
+            kind=MoveKind.PUSH,
             new=Branch.objects.get().commit, contract_id=made["contract_id"],
             by="agent:backend_worker", at=timezone.now(),
         )  # fmt: skip

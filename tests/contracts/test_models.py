@@ -289,8 +289,9 @@ class TestWhatWasSaid:
         other = issue(nexus)
         accept(nexus, other)
         twin = Report(
-            contract_id=contract_id, kind="completion", report_type="status", title="x", body="x",
-            author_id=report.author_id, mail_id=row(other).notice_id, created_at=now(),
+            organisation=nexus.organisation, contract_id=contract_id, kind="completion",
+            report_type="status", title="x", body="x", author_id=report.author_id,
+            mail_id=row(other).notice_id, created_at=now(),
         )  # fmt: skip
         assert "report_completion_is_numbered" in refused(twin.save)
         twin.submission = 1
@@ -303,9 +304,9 @@ class TestWhatWasSaid:
         judge(nexus, contract_id)
         given = Verdict.objects.get()
         blank = Verdict(
-            contract_id=contract_id, report_id=given.report_id, finding="PASS", evidence="",
-            judge_id=row(contract_id).assignee_id, mail_id=row(contract_id).notice_id,
-            created_at=now(),
+            organisation=nexus.organisation, contract_id=contract_id, report_id=given.report_id,
+            finding="PASS", evidence="", judge_id=row(contract_id).assignee_id,
+            mail_id=row(contract_id).notice_id, created_at=now(),
         )  # fmt: skip
         assert "verdict_has_evidence" in refused(blank.save)
         blank.evidence, blank.judge_id = "all green", given.judge_id

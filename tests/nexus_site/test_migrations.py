@@ -21,8 +21,10 @@ from ledger.services import record_alone
 from nexus_site.management.commands.migrate import WholeExecutor
 from orgchart.people.passwords import give_password, known_to
 from tests.company import load_company
+from tests.contracts.world import at_state, judge
 from tests.governance.cases.world import Play
 from tests.ledger.world import tamper
+from workspace.git.models import BranchMove, Repository
 from workspace.models import Deployment, ImageBuild, WebUse
 
 OURS = [
@@ -168,3 +170,43 @@ class TestWhoMayKnowAPassword:
         migrate(("orgchart", "0010_pauses_of_the_board"))
         migrate(*MigrationLoader(connection).graph.leaf_nodes())
         assert (known_to(x.pk), known_to(y.pk)) == (["ada"], ["x", "ada"])
+
+
+@pytest.mark.slow
+@pytest.mark.django_db(transaction=True)
+class TestTheOrganisationOfRows:
+    TABLES = (
+        "contracts_deadline", "contracts_report", "contracts_verdict", "toolbox_modegrant",
+        "workspace_branchmove",
+    )  # fmt: skip
+
+    def test_of_earlier_rows_is_found(self):
+        nexus = load_company("nexus")
+        judge(nexus, at_state(
+            nexus, "review", mode="coding", workspace_scope=["src/"],
+            deadline=timezone.now() + timedelta(days=1),
+        ))  # fmt: skip
+        repository = Repository.objects.create(
+            organisation=nexus.organisation, main="main", created_at=timezone.now()
+        )
+        BranchMove.objects.create(
+            organisation=nexus.organisation, repository=repository, branch="main", kind="create",
+            new="a" * 40, by="agent:ceo", at=timezone.now(),
+        )  # fmt: skip
+        before = rows()
+        migrate(
+            ("contracts", "0015_branches_of_contracts"),
+            ("toolbox", "0021_rows_of_one_organisation"),
+            ("workspace", "0013_rows_of_one_organisation"),
+        )
+        meanwhile = rows()
+        migrate(*MigrationLoader(connection).graph.leaf_nodes())
+        after = rows()
+        for table in self.TABLES:
+            assert before[table], table
+            assert "organisation_id" not in meanwhile[table][0], table
+            assert of_each(after[table]) == of_each(before[table]), table
+
+
+def of_each(rows):
+    return sorted((row["id"], row["organisation_id"]) for row in rows)

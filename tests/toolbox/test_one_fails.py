@@ -128,7 +128,8 @@ def test_repositories(both, run, monkeypatch, job, module, part):
             organisation=company.organisation, main="main", source="/x", created_at=NOW
         )
         row.branches.create(name="main", commit="a" * 40)
-        row.moves.create(branch="main", kind=MoveKind.IMPORT, new="a" * 40, by="x", at=NOW)
+        row.moves.create(organisation_id=row.organisation_id, branch="main", kind=MoveKind.IMPORT,
+                         new="a" * 40, by="x", at=NOW)  # fmt: skip
     monkeypatch.setattr(pushing_back, "MoveKind", SimpleNamespace(MERGE=MoveKind.IMPORT))
     run(job, module, part)
     assert len(done) == 1

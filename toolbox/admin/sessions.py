@@ -204,7 +204,6 @@ class ModeGrantAdmin(BrowseAdmin):
     """Permissions of sessions to be in a mode."""
 
     subject = "session:{row.session_id}"
-    organisation_path = "session.organisation_id"
     list_display = (
         "agent",
         "mode",
@@ -227,7 +226,7 @@ class ModeGrantAdmin(BrowseAdmin):
     in_other_words = ("opened_by", "closed_by")
     opener = actor_column("opened_by", _("opened by"))
     closer = actor_column("closed_by", _("closed by"))
-    list_filter = ("session__organisation", BY_MODE, "opened_at")
+    list_filter = ("organisation", BY_MODE, "opened_at")
     list_select_related = ("session", "session__agent")
     dated_by = "opened_at"
     ordering = ("-id",)

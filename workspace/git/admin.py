@@ -56,7 +56,6 @@ class RepositoryAdmin(ActingAdmin):
 class BranchMoveAdmin(BrowseAdmin):
     """Pushes and merges: who moved which branch from where to where."""
 
-    organisation_path = "repository.organisation_id"
     list_display = ("at", "by", "kind", "branch", "new", "contract")
     list_select_related = ("contract", "repository")
     list_filter = ("kind", "at")

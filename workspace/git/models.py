@@ -114,6 +114,7 @@ class BranchMove(models.Model):
     Insert-only. A merge names the verdict that allowed it.
     """
 
+    organisation = models.ForeignKey(Organisation, models.CASCADE, related_name="+", db_index=False)
     repository = models.ForeignKey(Repository, models.CASCADE, related_name="moves")
     branch = models.CharField(max_length=200)
     kind = models.CharField(max_length=8, choices=MoveKind.choices)
@@ -127,6 +128,7 @@ class BranchMove(models.Model):
 
     class Meta:
         ordering = ["-id"]
+        indexes = [models.Index(fields=["organisation", "-id"], name="branch_move_organisation")]
         constraints = [
             one_of("kind", MoveKind, name="branch_move_kind_known"),
             models.CheckConstraint(

@@ -130,6 +130,7 @@ def _insert_repository(
     )
     Branch.objects.create(repository=repository, name=fresh.main, commit=fresh.commit)
     BranchMove.objects.create(
+        organisation=organisation,
         repository=repository,
         branch=fresh.main,
         kind=MoveKind.IMPORT if fresh.source else MoveKind.CREATE,

@@ -33,7 +33,8 @@ def nexus(db):
 def devops_of(nexus):
     caller = caller_of(nexus, "devops_worker")
     given = {"mode": ToolMode.CODING, "session_id": caller.session.id, "closed_at": None}
-    ModeGrant.objects.get_or_create(**given, defaults={"opened_at": NOW})
+    defaults = {"organisation": nexus, "opened_at": NOW}
+    ModeGrant.objects.get_or_create(**given, defaults=defaults)
     Session.objects.filter(id=caller.session.id).update(mode=ToolMode.CODING)
     return replace(caller, session=replace(caller.session, mode=ToolMode.CODING))
 
