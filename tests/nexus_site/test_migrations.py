@@ -10,6 +10,7 @@ from django.conf import settings
 from django.contrib.auth.models import User
 from django.db import IntegrityError, connection
 from django.db.migrations.loader import MigrationLoader
+from django.db.migrations.state import ModelState, ProjectState
 from django.db.models.signals import class_prepared
 from django.utils import timezone
 
@@ -19,6 +20,7 @@ from core.events import Event
 from governance.models import CaseOfficer
 from ledger.services import record_alone
 from nexus_site.management.commands.migrate import WholeExecutor
+from nexus_site.run.historical import made_rarely
 from orgchart.people.passwords import give_password, known_to
 from tests.company import load_company
 from tests.contracts.world import at_state, judge
@@ -210,3 +212,42 @@ class TestTheOrganisationOfRows:
 
 def of_each(rows):
     return sorted((row["id"], row["organisation_id"]) for row in rows)
+
+
+def test_historical_models_are_made_rarely_and_as_django_makes_them(monkeypatch):
+    render, made = ModelState.render, []
+    monkeypatch.setattr(ModelState, "render", lambda *given: made.append(given) or render(*given))
+    loader = MigrationLoader(None)
+    state = ProjectState(real_apps=loader.unmigrated_apps)
+    assert state.apps
+    with made_rarely():
+        for node in whole_plan(loader):
+            loader.graph.nodes[node].mutate_state(state, preserve=False)
+    assert len(made) < 4000
+    expected = shapes(ProjectState(state.models, state.real_apps).apps)
+    assert shapes(state.apps) == expected
+    assert len(expected) > 60
+    assert ProjectState.add_model.__module__ == ProjectState.__module__
+
+
+def whole_plan(loader):
+    plan = {}
+    for leaf in loader.graph.leaf_nodes():
+        plan |= dict.fromkeys(loader.graph.forwards_plan(leaf))
+    return plan
+
+
+def shapes(apps):
+    return {model._meta.label: shape(model._meta) for model in apps.get_models()}
+
+
+def shape(meta):
+    fields = meta.get_fields(include_hidden=True)
+    return (
+        sorted((each.name, type(each).__name__, label_of(each)) for each in fields),
+        [each.deconstruct() for each in (*meta.indexes, *meta.constraints)],
+    )
+
+
+def label_of(field):
+    return field.related_model._meta.label if field.is_relation and field.related_model else ""

@@ -12,8 +12,9 @@ from django.db.models.signals import ModelSignal
 
 from nexus_site.run import roles
 from nexus_site.run.alone import alone_on_database
+from nexus_site.run.historical import made_rarely
 
-# A first migration makes a historical model 6,000 times. Each field of a state listened from then
+# A first migration makes a historical model 3,000 times. Each field of a state listened from then
 # on to look for transitions in every later one, and there are none: a third of the time.
 django_fsm.class_prepared = ModelSignal()  # type: ignore[attr-defined]  # as it imports that
 
@@ -29,6 +30,10 @@ class WholeExecutor(MigrationExecutor):
         """Migrate; what was imported is no garbage, of which historical models leave much."""
         gc.freeze()
         return super().migrate(*args, **options)
+
+    def _migrate_all_forwards(self, *args: Any, **options: Any) -> Any:
+        with made_rarely():
+            return super()._migrate_all_forwards(*args, **options)  # type: ignore[misc]  # Django's
 
     def apply_migration(self, state: Any, migration: Any, *args: Any, **options: Any) -> Any:
         """Apply it wholly or not at all, unless it asks for no transaction."""
