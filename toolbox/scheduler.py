@@ -182,7 +182,8 @@ def sweep(
     `act` must leave the row not due. Rows that another sweep holds are skipped; one that fails is
     rolled back alone, logged, and tried at the next run, with the others of the same `by`, such as
     the agent that can make rows fail. `of` leads from a row to its organisation: each has a turn
-    then, and what is left at its end is for the next run (Spec: clocks 18).
+    then, and what is left at its end is for the next run (Spec: clocks 18). One row may be a whole
+    thread of escalations, and a batch of them minutes: so a turn ends between two rows.
 
     PostgreSQL plans for what is due now: a plan kept from a time when much was due would read what
     has ended.
@@ -215,7 +216,9 @@ def _sweep(
                         act(row)
                     failed.discard(whose)
                     handled += 1
-        if len(taken) < batch or time.monotonic() > ends:
+                if time.monotonic() > ends:
+                    return handled
+        if len(taken) < batch:
             return handled
 
 
