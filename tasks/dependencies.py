@@ -35,7 +35,7 @@ from tasks.rules.ownership import already_ended, can_change
 from tasks.rules.updates import SOFT
 from tasks.rules.values import TaskRow, TaskUpdate
 from tasks.rules.visibility import readership_of
-from tasks.store import READ_MANY_SHORT, as_row, not_found, number_of
+from tasks.store import not_found, number_of, read_short_tasks
 from tasks.vocabulary import UNFINISHED, UNFINISHED_SQL, Enforcement, Status
 
 RULE = "dependencies (spec: tasks 30)"
@@ -118,7 +118,7 @@ def read_neighbours(
         )
     rows = {
         found.number: found
-        for found in _read_many(organisation_id, numbers)
+        for found in read_short_tasks(organisation_id, numbers)
         if actor.readership.covers_task(found)
     }
 
@@ -296,14 +296,6 @@ def release_dependents(
             if not open_blockers and state in UNFINISHED
         ]
     if free:
-        rows = _read_many(actor.policy.organisation_id, sorted(free))
+        rows = read_short_tasks(actor.policy.organisation_id, sorted(free))
         told = notify_unblocked(rows, row, status, policy=actor.policy, now=now)
         charge_rows(caller, told * ROWS_OF_NOTICE, now)
-
-
-def _read_many(organisation_id: int, numbers: Sequence[int]) -> list[TaskRow]:
-    """Read tasks by number, without description, metadata and who wrote them."""
-    with connection.cursor() as cursor:
-        values: dict[str, Any] = {"organisation": organisation_id, "numbers": list(numbers)}
-        cursor.execute(READ_MANY_SHORT, values)
-        return [as_row(found) for found in cursor.fetchall()]

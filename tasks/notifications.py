@@ -57,13 +57,8 @@ def notify_unblocked(
         seen = readership_of(policy, agent).covers_task(ended)
         return f"Task #{ended.number} is {status or 'ended'}" if seen else "The last one ended"
 
-    theirs: dict[str, list[TaskRow]] = {}
-    for row, agents in _with_agents(rows, policy):
-        for agent in agents:
-            theirs.setdefault(agent.handle, []).append(row)
     told = []
-    for handle, found in theirs.items():
-        agent = policy.agents[handle]
+    for agent, found in _by_agent(rows, policy):
         if len(found) == 1:
             subject, verb = f"Task #{found[0].number} can go on", "has"
         else:
@@ -72,6 +67,29 @@ def notify_unblocked(
         told.append(_told(policy, agent, found, subject, why))
     _send(policy, told, Action.TASK_UNBLOCKED, now)
     return len(told)
+
+
+def notify_free(rows: Sequence[TaskRow], *, policy: Policy, now: datetime) -> None:
+    """Notify the agents that could take tasks which lost their owner: each by one mail for all."""
+    told = []
+    for agent, found in _by_agent([row for row in rows if not row.waits_for], policy):
+        if len(found) == 1:
+            subject, verb = f"Task #{found[0].number} is free again", "has"
+        else:
+            subject, verb = f"{len(found)} tasks are free again", "have"
+        why = f"{_numbers(found)} {verb} no owner any more."
+        told.append(_told(policy, agent, found, subject, why))
+    _send(policy, told, Action.TASK_FREE, now)
+
+
+def _by_agent(rows: Sequence[TaskRow], policy: Policy) -> Iterator[tuple[Agent, Sequence[TaskRow]]]:
+    """Each agent that is to know of some of these tasks, with them."""
+    theirs: dict[str, list[TaskRow]] = {}
+    for row, agents in _with_agents(rows, policy):
+        for agent in agents:
+            theirs.setdefault(agent.handle, []).append(row)
+    for handle, found in theirs.items():
+        yield policy.agents[handle], found
 
 
 def _with_agents(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime
 from functools import partial
+from typing import NamedTuple
 
 from django.db.models import F, QuerySet
 
@@ -14,6 +15,7 @@ from core.database import rows_of_array
 from core.decision import Denied
 from core.events import Event
 from core.limits import BIGGEST_VERSION
+from ledger.services import insert_events
 from orgchart.models import Organisation
 from orgchart.pauses.services import Resumed, is_paused, resumed
 from orgchart.policy.compiled import Agent, Policy
@@ -22,10 +24,10 @@ from orgchart.services import agents_activated
 from tasks.callers import charge_agent
 from tasks.dependencies import ROWS_OF_NOTICE
 from tasks.models import UNDATED, Task
-from tasks.notifications import notify_agents, possible_owners
+from tasks.notifications import notify_agents, notify_free, possible_owners
 from tasks.rules.changes import TaskChange, lease_due_at, subject_of
 from tasks.rules.values import TaskRow
-from tasks.store import read_task, save_change
+from tasks.store import read_short_tasks, read_task, save_change
 from tasks.vocabulary import UNFINISHED
 from toolbox.scheduler import act_on_each, scheduled_job, sweep
 
@@ -39,6 +41,19 @@ RELEASED = {
     "approved_at": None,
 }
 """A task without its owner; no lead took it away, so an approval ends too (Spec: tasks 45)."""
+MOST_TOLD = 1000
+"""Tasks of an agent that is activated again of which others are told, as at the end of a blocker;
+they find the rest with task_recommend."""
+
+
+class Held(NamedTuple):
+    """What is told of a task that an agent held."""
+
+    id: int
+    number: int
+    status: str
+    version: int
+    owner_id: int
 
 
 @scheduled_job("leases", every=5)
@@ -74,17 +89,31 @@ def begin_leases_anew(done: Resumed) -> None:
 
 @agents_activated.join
 def release_what_was_left(agent_ids: Sequence[int], caller: Actor, now: datetime) -> None:
-    """Free the tasks that agents which are activated again left, where no run of the job did."""
+    """Free the tasks that agents which are activated again left, where no run of the job did.
+
+    There may be tens of thousands, and the change of the policy waits: one statement frees all, and
+    each agent that could take one is told once, of the first MOST_TOLD.
+    """
     left = Task.objects.filter(
         owner_id__in=rows_of_array(agent_ids, "bigint"),
         status__in=sorted(UNFINISHED),
         version__lt=BIGGEST_VERSION,
+    ).order_by("id")
+    found = left.select_for_update().values_list("id", "number", "status", "version", "owner_id")
+    rows = [Held(*row) for row in found]
+    if not rows:
+        return
+    freed = Task.objects.filter(id__in=rows_of_array([row.id for row in rows], "bigint"))
+    freed.update(**RELEASED, version=F("version") + 1, updated_at=now)
+    policy = current_policy(caller.organisation_id)
+    insert_events(
+        _released(
+            policy, row, owner := policy.by_id[row.owner_id].handle, _why_left(owner, row), now
+        )
+        for row in rows
     )
-    rows = list(left.select_for_update().order_by("id"))
-    if rows:
-        policy = current_policy(caller.organisation_id)
-        for task in rows:
-            _release(task, policy, now=now, was_deactivated=True)
+    told = sorted(row.number for row in rows)[:MOST_TOLD]
+    notify_free(read_short_tasks(caller.organisation_id, told), policy=policy, now=now)
 
 
 def undated_claims() -> QuerySet[Task]:
@@ -131,24 +160,14 @@ def _release_left(task: Task, *, now: datetime) -> None:
 def _release(task: Task, policy: Policy, *, now: datetime, was_deactivated: bool) -> None:
     row = read_task(task.organisation_id, str(task.number))
     if was_deactivated:  # which no other agent is told (Spec: tasks 61)
-        why = f"{row.owner} was deactivated, so task #{row.number} is free again"
+        why = _why_left(row.owner or "", row)
         told = f"Task #{row.number} has no owner any more"
     else:
         why = told = (
             f"{row.owner}'s claim on task #{row.number} expired at "
             f"{row.lease_due_at:%Y-%m-%d %H:%M:%S} UTC without an update, so it is free again"
         )
-    system = System(name="leases", organisation_id=task.organisation_id)
-    event = Event.by(
-        system,
-        Action.TASK_LEASE_EXPIRED,
-        at=now,
-        subject=subject_of(policy, row.number),
-        reason=why,
-        kind="task",
-        for_agent_id=row.owner_id,
-        details={"version": row.version + 1, "owner": [row.owner, ""], "status": row.status.value},
-    )
+    event = _released(policy, row, row.owner or "", why, now)
     released = save_change(
         row,
         TaskChange(event=event, values=RELEASED),
@@ -156,6 +175,23 @@ def _release(task: Task, policy: Policy, *, now: datetime, was_deactivated: bool
     if released is None:
         raise RuntimeError(f"task {row.number} changed under its lock")
     _notify_of_release(policy, row, released, f"{told}. It stays {row.status}.", now)
+
+
+def _why_left(owner: str, row: TaskRow | Held) -> str:
+    return f"{owner} was deactivated, so task #{row.number} is free again"
+
+
+def _released(policy: Policy, row: TaskRow | Held, owner: str, why: str, now: datetime) -> Event:
+    return Event.by(
+        System(name="leases", organisation_id=policy.organisation_id),
+        Action.TASK_LEASE_EXPIRED,
+        at=now,
+        subject=subject_of(policy, row.number),
+        reason=why,
+        kind="task",
+        for_agent_id=row.owner_id,
+        details={"version": row.version + 1, "owner": [owner, ""], "status": str(row.status)},
+    )
 
 
 def _notify_of_release(

@@ -103,6 +103,14 @@ def read_tasks_after(organisation_id: int, number: int, limit: int) -> list[Task
         return [as_row(found) for found in cursor.fetchall()]
 
 
+def read_short_tasks(organisation_id: int, numbers: Sequence[int]) -> list[TaskRow]:
+    """Read tasks by number, without description, metadata and who wrote them."""
+    values: dict[str, Any] = {"organisation": organisation_id, "numbers": list(numbers)}
+    with connection.cursor() as cursor:
+        cursor.execute(READ_MANY_SHORT, values)
+        return [as_row(found) for found in cursor.fetchall()]
+
+
 def read_for(actor: TaskActor, task_id: str, *, lock: bool = False) -> TaskRow:
     """Read a task that the actor may read, or that it owns (Spec: tasks 61).
 

@@ -3,14 +3,18 @@
 import shutil
 import threading
 import time
+from collections import Counter
 from functools import partial
 
 import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from core.decision import Code, Denied
 from governance.staff.deactivation import deactivate_by_person
 from ledger.models import Event
+from mailroom.models import Mail
 from orgchart.packs import load_pack
 from orgchart.policy.vocabulary import ToolMode
 from orgchart.staffing import activate_agent
@@ -102,6 +106,26 @@ class TestActivatedAgain:
         assert (Task.objects.get().owner, Task.objects.get().status) == (None, "in_progress")
         assert Event.objects.get(action="task.lease_expired").for_agent_id is not None
         assert release_overdue(now=timezone.now()) == 0
+
+    def test_left_any_number_of_tasks_and_each_agent_hears_of_them_once(self, company):
+        """The change of the policy waits until all are free."""
+        statements = {}
+        for count in (2, 20):
+            for _ in range(count):
+                task = company.call(AGENT, "task_create", subject="x").result["id"]
+                company.call(AGENT, "task_update", taskId=task, owner=AGENT, status="in_progress")
+            deactivate(company)
+            with CaptureQueriesContext(connection) as seen:
+                activate(company)
+            del company.keys[AGENT]
+            statements[count] = len([one for one in seen if "ledger_event" not in one["sql"]])
+            told = Mail.objects.filter(subject=f"{count} tasks are free again")
+            assert set(Counter(told.values_list("recipient")).values()) == {1}
+            assert not Task.objects.exclude(owner=None).exists()
+            Task.objects.all().delete()
+        freed = Event.objects.filter(action="task.lease_expired")
+        assert [event.details["version"] for event in freed] == [3] * 22
+        assert statements[20] == statements[2]
 
 
 class TestDeactivatedAtTheSameMoment:
