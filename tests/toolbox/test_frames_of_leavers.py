@@ -3,10 +3,12 @@
 import pytest
 from django.utils import timezone
 
+from ledger.models import Event
 from orgchart.models import Agent, Group
 from orgchart.services import change_policy
 from orgchart.staffing import activate_agent, deactivate_agent
 from tests.company import load_company
+from toolbox.frames import ending
 from toolbox.frames.ending import end_due_frames
 from toolbox.frames.services import enter_skill
 from toolbox.models import Frame
@@ -113,3 +115,33 @@ class TestAFrameOfAnAgentThatLeft:
         deactivate(company, DEVELOPER)
         assert end(company) == 0
         assert state(frame_id) == "open"
+
+
+class TestAFrameWithMoreAboveThanEndsAtOnce:
+    """Spec: frames 17."""
+
+    @pytest.fixture
+    def opened(self, company, monkeypatch):
+        """What the developer opened in its frame, one of them taken and gone on with."""
+        monkeypatch.setattr(ending, "MOST_AT_ONCE", 2)
+        frame_id = delegate(company, LEADER, DEVELOPER)
+        take(company, DEVELOPER)
+        opened = [delegate(company, DEVELOPER, ARCHITECT) for _ in range(5)]
+        take(company, ARCHITECT)
+        opened.append(enter_skill(
+            caller=company.caller(ARCHITECT), name="skill__x", prompt="p", tools=[],
+            now=timezone.now(),
+        ).id)  # fmt: skip
+        company.call(DEVELOPER, "return_result", frame_id=frame_id, result="done")
+        return opened
+
+    def test_ends_the_first_at_once_and_the_job_ends_the_rest(self, company, opened):
+        ended = [state(frame_id) for frame_id in opened]
+        assert ended.count("cancelled") == 2
+        assert end(company) == 4
+        assert {state(frame_id) for frame_id in opened} == {"cancelled"}
+        assert end(company) == 0
+        told = Event.objects.filter(
+            action="frame.cancelled", for_agent_id=company.agent(ARCHITECT).id
+        )
+        assert sorted(event.subject for event in told) == sorted(f"frame:{one}" for one in opened)

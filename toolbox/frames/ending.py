@@ -32,6 +32,8 @@ from toolbox.wake import wake
 
 ENDED = ("result", "reason", "ended_at")
 LONG = ("instruction", "context")
+MOST_AT_ONCE = 1000
+"""Frames that end in one transaction with the one below them; the job ends the rest."""
 
 
 def return_result(
@@ -110,15 +112,17 @@ def cancel_frame(*, frame_id: int, caller: Actor, reason: str, now: datetime) ->
 
 
 def end_due_frames(now: datetime) -> int:
-    """End every frame that timed out, and those of deactivated agents; returns how many rows were
-    handled (Spec: frames 9, frames 12). The time of a paused agent's frame does not end.
+    """End every frame that timed out, those of deactivated agents, and those of which the one below
+    has ended; returns how many rows were handled (Spec: frames 9, frames 12, frames 17). The time
+    of a paused agent's frame does not end.
     """
     unended = Frame.objects.filter(state__in=UNENDED).defer(*LONG).order_by("due_at", "id")
     late = unended.filter(~is_paused("assignee_id"), due_at__lte=now)
     left = unended.filter(Q(assignee__active=False) | Q(opener__active=False))
+    above = unended.exclude(parent=None).exclude(parent__state__in=UNENDED)
     return sum(
         sweep(rows, partial(_end_by_clock, end=end, now=now), of="organisation")
-        for rows, end in ((late, _time_out), (left, _leave))
+        for rows, end in ((late, _time_out), (left, _leave), (above, _end_with_below))
     )
 
 
@@ -175,9 +179,13 @@ def _leave(frame: Frame, now: datetime, *, is_cancelled: bool = False) -> None:
         frame.cancel(reason="the agent that asked for it no longer waits for it", at=now)
 
 
+def _end_with_below(frame: Frame, now: datetime) -> None:
+    frame.cancel(reason="the frame that asked for it has ended", at=now)
+
+
 @needs_transaction
 def end_frame(*, frame: Frame, before: FrameState, actor: Actor, now: datetime) -> None:
-    """Save the end of a locked frame and cancel what was opened inside it.
+    """Save the end of a locked frame and cancel what was opened inside it, at once MOST_AT_ONCE.
 
     The opener of a returned or failed frame is notified, the assignee of a cancelled one.
     """
@@ -185,7 +193,7 @@ def end_frame(*, frame: Frame, before: FrameState, actor: Actor, now: datetime) 
     _save_end(frame, before, actor, now)
     for child in above:
         state = FrameState(child.state)
-        child.cancel(reason="the frame that asked for it has ended", at=now)
+        _end_with_below(child, now)
         _save_end(child, state, actor, now)
 
 
@@ -215,19 +223,17 @@ def _event(
 
 
 def _lock_above(frame: Frame) -> list[Frame]:
-    """Every unended frame above this one, locked from the bottom up.
+    """The first unended frames above this one, locked from the bottom up.
 
     Without the long texts: an agent can have opened more than the memory takes.
     """
     found: list[Frame] = []
     level = [frame.id]
     while level:
-        rows = list(
-            Frame.objects.select_for_update()
-            .filter(parent_id__in=level, state__in=UNENDED)
-            .defer(*LONG)
-            .order_by("id")
+        rows = Frame.objects.select_for_update().filter(
+            parent_id__in=rows_of_array(level, "bigint"), state__in=UNENDED
         )
-        found += rows
-        level = [row.id for row in rows]
+        next_level = list(rows.defer(*LONG).order_by("id")[: MOST_AT_ONCE - len(found)])
+        found += next_level
+        level = [row.id for row in next_level]
     return found
