@@ -216,9 +216,9 @@ def _sweep(
                         act(row)
                     failed.discard(whose)
                     handled += 1
-                if time.monotonic() > ends:
-                    return handled
-        if len(taken) < batch:
+                    if time.monotonic() > ends:  # one that fails slowly keeps no turn for itself
+                        return handled
+        if len(taken) < batch or time.monotonic() > ends:
             return handled
 
 

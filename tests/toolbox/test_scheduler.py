@@ -89,6 +89,20 @@ class TestSweep:
         monkeypatch.undo()
         assert scheduler.sweep(rows, act, batch=3, of="agent__organisation") == 9
 
+    def test_ends_no_turn_with_a_row_that_fails(self, due, monkeypatch):
+        """One that fails after the end of each turn would keep all others from it."""
+        monkeypatch.setattr(scheduler, "TURN", 0)
+
+        def act(row):
+            delete(row)
+            if row.key == "k0":
+                raise RuntimeError("broken")
+
+        rows = due.order_by("id")
+        assert scheduler.sweep(rows, act, of="agent__organisation") == 1
+        assert scheduler.sweep(rows, act, of="agent__organisation") == 1
+        assert not IdempotencyRecord.objects.filter(key__in=("k1", "k2")).exists()
+
 
 ONE_ORGANISATIONS = {
     "documents/files.py": 1,  # by author
