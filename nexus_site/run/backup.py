@@ -82,6 +82,11 @@ def back_up(folder: Path, *, keys: Path | None, now: datetime) -> Manifest:
 
 
 def _back_up(folder: Path, *, keys: Path | None, now: datetime) -> Manifest:
+    if (settings.NEXUS_VAR / BEGUN).exists():
+        raise CannotCopy(
+            "a restore was ended before its files were in place, and a copy would lack them: "
+            "run the same `manage.py restore` again"
+        )
     if folder.exists():
         raise CannotCopy(f"{folder} exists: name a folder that does not")
     if keys is not None and keys.exists():

@@ -580,6 +580,13 @@ class TestAKilledRestore:
         assert "run the same `manage.py restore` again" in said.getvalue()
         assert "run the same `manage.py restore` again" in safety.problem_of_start()
 
+    def test_lets_no_backup_be_made_of_half_an_installation(self, places, empty, killed):
+        """It would call itself whole, without the company tree."""
+        killed("Path.rename")
+        refused = manage(places, empty, "backup", places / "half")
+        assert "run the same `manage.py restore` again" in refused.stderr
+        assert not (places / "half").exists()
+
     def test_lets_no_start_go_on_that_waited_for_it(self, places, settings, monkeypatch):
         @contextmanager
         def waiting():
