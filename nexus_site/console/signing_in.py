@@ -149,10 +149,13 @@ class RecordedPassword:
     def password_changed(self, password: str, user: Any = None) -> None:
         """Record that a person's password was changed, by whatever way."""
         if user is not None and user.pk is not None:
-            _record(Action.PERSON_PASSWORD_CHANGED, user.get_username(), None)
+            by = getattr(user, "password_chosen_by", "")
+            _record(Action.PERSON_PASSWORD_CHANGED, user.get_username(), None, by=by)
 
 
-def _record(action: Action, name: str, request: HttpRequest | None, **details: Any) -> None:
+def _record(
+    action: Action, name: str, request: HttpRequest | None, *, by: str = "", **details: Any
+) -> None:
     failed = action in {Action.PERSON_SIGN_IN_FAILED, Action.PERSON_LOCKED_OUT}
     if failed and not User.objects.filter(username=name).exists():
         name = UNKNOWN
@@ -160,7 +163,7 @@ def _record(action: Action, name: str, request: HttpRequest | None, **details: A
         details["address"] = client_address(request)
     event = Event(
         action=action,
-        actor="system:sign-in" if failed or request is None else f"human:{name[:150]}",
+        actor=by or ("system:sign-in" if failed or request is None else f"human:{name[:150]}"),
         at=timezone.now(),
         subject=f"human:{name[:150]}",
         request_id=getattr(request, "request_id", ""),

@@ -11,6 +11,7 @@ from django.db import connections
 from django.utils import timezone
 
 from core.database import database_now
+from core.people import operator
 from ledger import keys
 from ledger.models import Event, Seal
 from ledger.seal_format import write_public
@@ -76,6 +77,7 @@ class TestAdopt:
         assert ledger("verify").startswith("OK 3 seals")
         event = Event.objects.get(action="ledger.adopted")
         assert event.reason == "moved to a new disk"
+        assert event.actor == operator().actor
         assert event.details["before"] is None
         assert event.details["now"][0] == 3
 
@@ -83,10 +85,10 @@ class TestAdopt:
         """Spec: ledger 2."""
         (ledger_dir / keys.HEAD).unlink()
 
-        def fail(event):
+        def fail(*_, **fields):
             raise OSError("the database fell")
 
-        monkeypatch.setattr("ledger.management.commands.ledger.insert_event", fail)
+        monkeypatch.setattr("ledger.management.commands.ledger.record", fail)
         with pytest.raises(CommandError, match="fell"):
             ledger("adopt", "--reason", "moved")
         assert not (ledger_dir / keys.HEAD).exists()
@@ -94,6 +96,13 @@ class TestAdopt:
     def test_needs_a_reason(self, sealed):
         with pytest.raises(CommandError, match="--reason"):
             ledger("adopt")
+
+    @pytest.mark.parametrize("reason", ["", " ", "\u200b"])
+    def test_needs_a_reason_that_shows(self, sealed, reason):
+        """Spec: people 6."""
+        with pytest.raises(CommandError, match="is blank"):
+            ledger("adopt", "--reason", reason)
+        assert not Event.objects.filter(action="ledger.adopted").exists()
 
 
 class TestVerify:

@@ -13,10 +13,11 @@ from django.utils import timezone
 from django_otp.oath import totp
 from django_otp.plugins.otp_totp.models import TOTPDevice
 
+from core.people import operator
 from core.permissions import PeopleGroup
 from ledger.models import Event
 from nexus_site.console import login
-from nexus_site.console.management.commands import changepassword
+from nexus_site.console.management.commands import changepassword, createsuperuser
 from nexus_site.run import first_run
 from orgchart.people.passwords import (
     ask_for_code,
@@ -315,7 +316,8 @@ class TestThePasswordOfTheOperator:
         alice.refresh_from_db()
         assert not alice.is_active
         assert alice.check_password(OWN)
-        assert Event.objects.filter(action="person.password_changed").exists()
+        event = Event.objects.get(action="person.password_changed")
+        assert event.actor == operator().actor
 
     def test_is_changed_first_and_known_to_no_member_of_the_board(self, alice, monkeypatch):
         """Spec: people 37, people 49."""
@@ -335,3 +337,28 @@ class TestThePasswordOfTheOperator:
     def test_is_of_a_user_who_is_there(self):
         with pytest.raises(CommandError, match="there is no user nobody"):
             call_command("changepassword", "nobody")
+
+
+class TestASuperuser:
+    """`manage.py createsuperuser`. Spec: people 31, people 56."""
+
+    def make(self, monkeypatch, name="root"):
+        monkeypatch.setenv("DJANGO_SUPERUSER_PASSWORD", OWN)
+        call_command("createsuperuser", interactive=False, username=name, email="r@x.example")
+
+    def test_is_in_the_ledger_with_the_operator(self, alice, monkeypatch):
+        self.make(monkeypatch)
+        event = Event.objects.get(action="member.added", subject="human:root")
+        assert event.actor == operator().actor
+        assert event.reason == "every organisation, as a superuser"
+
+    def test_is_not_made_without_its_event(self, alice, monkeypatch):
+        monkeypatch.setattr(createsuperuser, "record", lambda *_, **__: 1 / 0)
+        with pytest.raises(ZeroDivisionError):
+            self.make(monkeypatch)
+        assert not User.objects.filter(username="root").exists()
+
+    def test_that_is_not_made_leaves_no_event(self, alice, monkeypatch):
+        with pytest.raises(CommandError, match="already taken"):
+            self.make(monkeypatch, "alice")
+        assert not Event.objects.filter(action="member.added").exists()

@@ -10,15 +10,16 @@ from django.core.management.base import BaseCommand, CommandError
 from django.db import transaction
 
 from core.actions import Action
+from core.blank import is_blank
 from core.database import database_now
-from core.events import Event
+from core.people import operator
 from ledger import keys, offline
 from ledger.chain_end import last_seal
 from ledger.export import Selection, write_export
 from ledger.rules import Keys
 from ledger.seal_format import write_public
 from ledger.sealer import ForeignEnd, TransactionsWentBack, adopt_head, seal_events
-from ledger.services import insert_event
+from ledger.services import record
 from ledger.verification import VerificationReport, verify_ledger
 
 
@@ -87,20 +88,21 @@ class Command(BaseCommand):
         self._answer(describe(found), wrong=found.finding is not None)
 
     def _adopt(self, reason: str) -> None:
+        if is_blank(reason):
+            raise CommandError("--reason is blank: say why the chain is accepted as it ends here")
         before, last = keys.known_head(), last_seal()
         details = {
             "before": list(before) if before else None,
             "now": [last.number, last.digest.hex()] if last else None,
         }
         with transaction.atomic():
-            event = Event(
-                action=Action.LEDGER_ADOPTED,
-                actor="system:ledger",
+            record(
+                Action.LEDGER_ADOPTED,
+                by=operator(),
                 at=database_now(),
                 reason=reason,
                 details=details,
             )
-            insert_event(event)
         adopt_head(last)
         self.stdout.write(f"the chain ends with seal {last.number if last else 0} here")
 

@@ -12,6 +12,7 @@ from django.core.exceptions import ValidationError
 from django.core.management.base import CommandError
 from django.db import transaction
 
+from core.people import operator
 from orgchart.people.passwords import give_password, lock_user
 
 TRIES = 3
@@ -34,6 +35,7 @@ class Command(changepassword.Command):
         with transaction.atomic():
             lock_user(user)
             user.set_password(password)
+            user.password_chosen_by = operator().actor  # type: ignore[attr-defined]  # for the record
             user.save(update_fields=["password"])
             give_password(user.pk)
         self.stdout.write(f"Password changed. {name} chooses another one at the next sign-in.")

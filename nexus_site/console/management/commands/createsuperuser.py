@@ -1,0 +1,46 @@
+"""`manage.py createsuperuser`: Django's, and the ledger names who has every right from now on."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.contrib.auth.management.commands import createsuperuser
+from django.contrib.auth.models import User
+from django.db import connection, transaction
+from django.db.models import QuerySet
+
+from core.actions import Action
+from core.database import database_now
+from core.people import operator
+from ledger.services import record
+from nexus_site.run.alone import MAY_REST
+from orgchart.keys import revoke_keys_of_one_person
+from orgchart.people.members import lock_users
+from orgchart.people.rules import EVERY
+
+
+class Command(createsuperuser.Command):
+    """Make the user and its event at once, and end keys as another new member of a Board does."""
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        """Ask and make. While it asks, its transaction has written nothing: sealing goes on."""
+        superusers = User.objects.filter(is_superuser=True)
+        with transaction.atomic():
+            with connection.cursor() as cursor:
+                cursor.execute(MAY_REST)
+            before = set(superusers.values_list("pk", flat=True))
+            super().handle(*args, **options)
+            self._tell(superusers.exclude(pk__in=before))
+
+    def _tell(self, made: QuerySet[User]) -> None:
+        now = database_now()
+        for user in made:
+            lock_users()
+            record(
+                Action.MEMBER_ADDED,
+                by=operator(),
+                at=now,
+                subject=f"human:{user.get_username()}",
+                reason="every organisation, as a superuser",
+            )
+            revoke_keys_of_one_person({EVERY}, caller=operator(), now=now)
