@@ -1,5 +1,6 @@
 """Django's command line for NEXUS: what is wrong around it is said in one sentence."""
 
+import errno
 import os
 import signal
 import sys
@@ -19,6 +20,11 @@ NO_TABLES = (
     "The database lacks tables of this version: start NEXUS once, or run `manage.py migrate`. "
     "If it held a company, it is another database than DATABASE_URL named before"
 )
+NO_ANSWER = (
+    "This asks for answers: run it at a terminal (`docker compose exec` has one, with -T none)"
+)
+CLOSED = "Standard output is closed: what this says would be lost, so nothing was done"
+OUTPUT_ENDS = {errno.EPIPE, errno.ENOSPC, errno.EIO}
 NO_ENVIRONMENT = "This Python has no Django, and there is no .venv yet: run `make env` first"
 
 
@@ -39,30 +45,47 @@ def folder_of_changes() -> Path:
 def manage(words: Sequence[str]) -> int:
     """Run a management command; its exit status."""
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "nexus_site.settings")
-    from django.core.exceptions import ImproperlyConfigured
     from django.core.management import execute_from_command_line
-    from django.db import OperationalError, ProgrammingError
-    from psycopg.errors import UndefinedTable
 
+    if sys.stdout is None:  # a key would be issued that no one reads
+        print(CLOSED, file=sys.stderr)
+        return 1
     try:
         execute_from_command_line(list(words))
-    except ImproperlyConfigured as problem:
-        print(problem, file=sys.stderr)
-        return 1
-    except OperationalError as problem:  # the server ended the connection, or cannot be reached
-        print(f"The database cannot be used: {problem}", file=sys.stderr)
-        return 1
-    except ProgrammingError as problem:
-        if not isinstance(problem.__cause__, UndefinedTable):
+    except KeyboardInterrupt:
+        return 128 + signal.SIGINT
+    except Exception as problem:
+        said = sentence_of(problem)
+        if not said:
             raise
-        print(NO_TABLES, file=sys.stderr)
-        return 1
-    except OSError as problem:
-        if not str(problem.filename).startswith(str(folder_of_changes())):
-            raise
-        print(said_of(problem), file=sys.stderr)
+        print(said, file=sys.stderr)
         return 1
     return 0
+
+
+def sentence_of(problem: Exception) -> str:
+    """What is wrong around a command, and what to do; '' where it is the command itself."""
+    from django.core.exceptions import ImproperlyConfigured
+    from django.db import OperationalError
+    from psycopg.errors import UndefinedTable
+
+    said = ""
+    if isinstance(problem, ImproperlyConfigured):
+        said = str(problem)
+    elif isinstance(problem, OperationalError):  # the server ended it, or cannot be reached
+        said = f"The database cannot be used: {problem}"
+    elif isinstance(problem.__cause__, UndefinedTable):
+        said = NO_TABLES
+    elif isinstance(problem, EOFError):
+        said = NO_ANSWER
+    elif isinstance(problem, UnicodeEncodeError):
+        said = f"This is no UTF-8: {problem.object!r}"
+    elif isinstance(problem, OSError):
+        if problem.filename is None and problem.errno in OUTPUT_ENDS:
+            said = f"Standard output takes no more: {problem.strerror}"
+        elif str(problem.filename).startswith(str(folder_of_changes())):
+            said = said_of(problem)
+    return said
 
 
 def end_when_asked() -> None:

@@ -1,5 +1,6 @@
 """`python manage.py`: which Python runs it (Spec: wire 44)."""
 
+import errno
 import subprocess
 import sys
 from importlib.metadata import version
@@ -37,3 +38,37 @@ class TestThePythonOfTheSystem:
 def test_a_python_that_has_django_keeps_the_command(monkeypatch):
     monkeypatch.setattr("os.execv", lambda *_: pytest.fail("another Python was started"))
     command.use_environment()
+
+
+class TestWhatIsWrongAroundACommand:
+    def run(self, monkeypatch, problem):
+        def fail(words):
+            raise problem
+
+        monkeypatch.setattr("django.core.management.execute_from_command_line", fail)
+        return command.manage(["manage.py", "people", "list"])
+
+    @pytest.mark.parametrize(
+        ("problem", "said"),
+        [
+            (EOFError(), command.NO_ANSWER),
+            (OSError(errno.ENOSPC, "full"), "Standard output takes no more: full"),
+            (BrokenPipeError(errno.EPIPE, "Broken pipe"), "takes no more: Broken pipe"),
+            (UnicodeEncodeError("utf-8", "\udcff", 0, 1, "surrogate"), "no UTF-8"),
+        ],
+    )
+    def test_is_one_sentence(self, monkeypatch, capsys, problem, said):
+        assert self.run(monkeypatch, problem) == 1
+        assert said in capsys.readouterr().err
+
+    def test_is_never_a_file_of_the_commands_own(self, monkeypatch):
+        with pytest.raises(OSError, match="full"):
+            self.run(monkeypatch, OSError(errno.ENOSPC, "full", "/elsewhere"))
+
+    def test_is_no_output_to_show_a_key_on(self, monkeypatch, capsys):
+        monkeypatch.setattr(sys, "stdout", None)
+        assert self.run(monkeypatch, AssertionError("it ran")) == 1
+        assert command.CLOSED in capsys.readouterr().err
+
+    def test_is_no_failure_of_who_breaks_it_off(self, monkeypatch):
+        assert self.run(monkeypatch, KeyboardInterrupt()) == 130

@@ -94,6 +94,8 @@ class Command(BaseCommand):
             raise CommandError(str(problem)) from problem
         except OSError as problem:
             place = problem.filename or options.get("folder")  # a full disk names no file
+            if place is None:  # standard output: as of every command
+                raise
             raise CommandError(f"{place}: {problem.strerror}") from problem
         except Denied as refusal:
             deny = refusal.deny
