@@ -29,6 +29,7 @@ class SiteConfig(AppConfig):
 
         proves_password.join(signing_in.proves_password)
         server_changed.join(POLICIES.clear)
+        signing_in.keep_given_time()
         translate_names()
         lighten_lists()
         post_migrate.connect(grant, dispatch_uid="nexus_site.console.group_rights")

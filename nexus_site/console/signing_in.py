@@ -8,14 +8,17 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from threading import BoundedSemaphore, Lock
 from typing import Any
 
 from axes.handlers.proxy import AxesProxyHandler
+from axes.models import AccessAttempt
 from django.contrib.auth import authenticate
 from django.contrib.auth.models import User
 from django.contrib.auth.signals import user_login_failed
 from django.core.exceptions import ValidationError
+from django.db.models import Field
 from django.http import HttpRequest
 from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
@@ -56,6 +59,16 @@ def turn(request: HttpRequest) -> Iterator[None]:
         yield
     finally:
         CHECKS.release()
+
+
+def keep_given_time() -> None:
+    """Let a first failure have the time that it was given, as later ones have.
+
+    The library's column takes the machine's time for a new row: where that is behind the
+    database's, each failure would be forgotten before the next, and none would lock out.
+    """
+    column: Any = AccessAttempt._meta.get_field("attempt_time")  # noqa: SLF001  Django's public name
+    column.pre_save = partial(Field.pre_save, column)
 
 
 def proves_password(request: HttpRequest, password: str) -> bool:

@@ -129,6 +129,17 @@ class TestSignIn:
             answers.append(sign_in(client, password="guess").status_code)
         assert answers == [200, 200, 429, 429]
 
+    @pytest.mark.parametrize("hours", [-1, 1])
+    def test_locks_out_who_guesses_at_a_machine_with_another_time_than_the_database(
+        self, client, person, settings, monkeypatch, hours
+    ):
+        """Spec: clocks 3. Else each failure is forgotten before the next one counts."""
+        settings.AXES_FAILURE_LIMIT = 3
+        here = timezone.now
+        monkeypatch.setattr(timezone, "now", lambda: here() + timedelta(hours=hours))
+        assert [sign_in(client, password="guess").status_code for _ in range(3)][-1] == 429
+        assert sign_in(client).status_code == 429
+
 
 class TestAKnownBrowser:
     """Spec: people 54."""
