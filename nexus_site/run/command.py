@@ -20,9 +20,7 @@ NO_TABLES = (
     "The database lacks tables of this version: start NEXUS once, or run `manage.py migrate`. "
     "If it held a company, it is another database than DATABASE_URL named before"
 )
-NO_ANSWER = (
-    "This asks for answers: run it at a terminal (`docker compose exec` has one, with -T none)"
-)
+NO_ANSWER = "This asks for answers: run it at a terminal"
 CLOSED = "Standard output is closed: what this says would be lost, so nothing was done"
 OUTPUT_ENDS = {errno.EPIPE, errno.ENOSPC, errno.EIO}
 NO_ENVIRONMENT = "This Python has no Django, and there is no .venv yet: run `make env` first"

@@ -13,7 +13,7 @@ from django.utils import timezone
 from django_otp.oath import totp
 from django_otp.plugins.otp_totp.models import TOTPDevice
 
-from core.people import operator
+from core.people import board_members, operator
 from core.permissions import PeopleGroup
 from ledger.models import Event
 from nexus_site.console import login
@@ -351,6 +351,13 @@ class TestASuperuser:
         event = Event.objects.get(action="member.added", subject="human:root")
         assert event.actor == operator().actor
         assert event.reason == "every organisation, as a superuser"
+
+    def test_is_alone_on_the_board_of_those_who_are_taken_out(self, alice, monkeypatch):
+        """As docs/operations.md says, where they are gone for good."""
+        self.make(monkeypatch)
+        assert board_members(0) == {"alice", "root"}
+        call_command("people", "member", "alice")
+        assert board_members(0) == {"root"}
 
     def test_is_not_made_without_its_event(self, alice, monkeypatch):
         monkeypatch.setattr(createsuperuser, "record", lambda *_, **__: 1 / 0)
