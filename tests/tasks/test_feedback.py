@@ -12,6 +12,7 @@ from standardwebhooks import Webhook
 
 from core.actors import System
 from core.decision import Code, Denied
+from core.people import operator
 from ledger.models import Event
 from tasks.intake.feedback import add_feedback, open_hook, read_file, read_items
 from tasks.intake.hook import add_signed, require_rate
@@ -270,3 +271,5 @@ class TestHook:
         assert first == ["https://nexus.example:9000/api/v1/hooks/feedback/dev-team", secret]
         assert len(b64decode(secret.removeprefix("whsec_"))) == 32
         assert run("hook", "dev-team", "--renew").split()[1] != secret
+        event = Event.objects.get(action="feedback.hook_renewed")
+        assert event.actor == operator().actor  # who was shown it: people 31

@@ -12,6 +12,7 @@ from django.core.management.base import BaseCommand, CommandError
 from core.actors import System
 from core.database import database_now
 from core.decision import Denied
+from core.people import operator
 from orgchart.commands import organisation_of
 from orgchart.models import Organisation
 from orgchart.policy_cache import current_policy
@@ -160,7 +161,8 @@ class Command(BaseCommand):
         self.stdout.write(f"{kept} added, {known} already known")
 
     def _hook(self, organisation: Organisation, *, renew: bool) -> None:
-        secret = feedback.open_hook(caller=system(organisation), now=database_now(), renew=renew)
+        who = operator(organisation.id)
+        secret = feedback.open_hook(caller=who, now=database_now(), renew=renew)
         self.stdout.write(f"{settings.PUBLIC_URL}/api/v1/hooks/feedback/{organisation.slug}")
         self.stdout.write(secret)
 
