@@ -22,7 +22,6 @@ NO_TABLES = (
 )
 NO_ANSWER = "This asks for answers: run it at a terminal"
 CLOSED = "Standard output is closed: what this says would be lost, so nothing was done"
-OUTPUT_ENDS = {errno.EPIPE, errno.ENOSPC, errno.EIO}
 NO_ENVIRONMENT = "This Python has no Django, and there is no .venv yet: run `make env` first"
 
 
@@ -79,8 +78,10 @@ def sentence_of(problem: Exception) -> str:
     elif isinstance(problem, UnicodeEncodeError):
         said = f"This is no UTF-8: {problem.object!r}"
     elif isinstance(problem, OSError):
-        if problem.filename is None and problem.errno in OUTPUT_ENDS:
-            said = f"Standard output takes no more: {problem.strerror}"
+        if isinstance(problem, BrokenPipeError):
+            said = "What read the standard output of this has ended"
+        elif problem.filename is None and problem.errno == errno.ENOSPC:
+            said = f"A disk is full: that of {folder_of_changes()}, or of standard output"
         elif str(problem.filename).startswith(str(folder_of_changes())):
             said = said_of(problem)
     return said

@@ -52,8 +52,8 @@ class TestWhatIsWrongAroundACommand:
         ("problem", "said"),
         [
             (EOFError(), command.NO_ANSWER),
-            (OSError(errno.ENOSPC, "full"), "Standard output takes no more: full"),
-            (BrokenPipeError(errno.EPIPE, "Broken pipe"), "takes no more: Broken pipe"),
+            (OSError(errno.ENOSPC, "full"), "A disk is full"),
+            (BrokenPipeError(errno.EPIPE, "Broken pipe"), "standard output of this has ended"),
             (UnicodeEncodeError("utf-8", "\udcff", 0, 1, "surrogate"), "no UTF-8"),
         ],
     )
