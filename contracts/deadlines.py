@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from datetime import datetime, timedelta
-from typing import Any
 
 from contracts.models import Contract, Deadline
 from contracts.store import writers_of_terms
@@ -31,12 +30,12 @@ def insert_deadlines(contract: Contract, *, now: datetime) -> None:
     if contract.deadline is None:
         return
     early = max(contract.deadline - REMINDED_BEFORE, now + (contract.deadline - now) / 2)
-    given: dict[str, Any] = {"organisation_id": contract.organisation_id, "contract": contract}
+    due = {DeadlineStage.REMIND: early, DeadlineStage.OVERDUE: contract.deadline}
     Deadline.objects.bulk_create(
-        [
-            Deadline(**given, stage=DeadlineStage.REMIND, due_at=early),
-            Deadline(**given, stage=DeadlineStage.OVERDUE, due_at=contract.deadline),
-        ]
+        Deadline(
+            organisation_id=contract.organisation_id, contract=contract, stage=stage, due_at=due_at
+        )
+        for stage, due_at in due.items()
     )
 
 

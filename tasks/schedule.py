@@ -106,10 +106,9 @@ def release_what_was_left(agent_ids: Sequence[int], caller: Actor, now: datetime
     freed = Task.objects.filter(id__in=rows_of_array([row.id for row in rows], "bigint"))
     freed.update(**RELEASED, version=F("version") + 1, updated_at=now)
     policy = current_policy(caller.organisation_id)
+    owners = {row.owner_id: policy.by_id[row.owner_id].handle for row in rows}
     insert_events(
-        _released(
-            policy, row, owner := policy.by_id[row.owner_id].handle, _why_left(owner, row), now
-        )
+        _released(policy, row, owners[row.owner_id], _why_left(owners[row.owner_id], row), now)
         for row in rows
     )
     told = sorted(row.number for row in rows)[:MOST_TOLD]

@@ -175,7 +175,7 @@ class _OfAContract(BrowseAdmin):
     """A row about one contract."""
 
     subject = "contract:{row.contract_id}"
-    list_select_related: tuple[str, ...] = ("contract", "organisation")
+    list_select_related: tuple[str, ...] = ("contract",)
     search_fields = ("contract__id__exact",)
     search_help_text = _("A contract (CON-…)")
     ordering = ("-id",)
@@ -191,7 +191,7 @@ class ReportAdmin(_OfAContract):
 
     list_display = ("title", "kind", "report_type", "author", "of_contract", "created_at")
     list_filter = ("organisation", "author", "kind", "report_type", "created_at")
-    list_select_related = ("contract", "organisation", "author")
+    list_select_related = ("contract", "author")
 
 
 @admin.register(Verdict)
@@ -200,7 +200,7 @@ class VerdictAdmin(_OfAContract):
 
     list_display = ("verdict", "judge", "of_contract", "created_at")
     list_filter = ("organisation", "judge", "finding", "created_at")
-    list_select_related = ("contract", "organisation", "judge")
+    list_select_related = ("contract", "judge")
 
     verdict = choice_column("finding", _("finding"), {"PASS": "success", "FAIL": "danger"})
 

@@ -57,7 +57,7 @@ class BranchMoveAdmin(BrowseAdmin):
     """Pushes and merges: who moved which branch from where to where."""
 
     list_display = ("at", "by", "kind", "branch", "new", "contract")
-    list_select_related = ("contract", "repository")
+    list_select_related = ("contract",)
     list_filter = ("kind", "at")
     dated_by = "at"
     search_fields = ("branch", "new")

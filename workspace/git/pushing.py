@@ -177,7 +177,7 @@ def _record_push(
     now: datetime,
 ) -> None:
     BranchMove.objects.create(
-        organisation_id=caller.organisation_id,
+        organisation_id=repository.organisation_id,
         repository=repository,
         branch=draft.branch,
         kind=MoveKind.PUSH,

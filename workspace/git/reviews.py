@@ -194,7 +194,7 @@ def _move_main(caller: Caller, found: _Reviewed, merge: str, now: datetime) -> N
     """Move the main branch to a merge, from where it was; its ref last, when all is recorded."""
     old = found.main.commit
     BranchMove.objects.create(
-        organisation_id=caller.organisation_id,
+        organisation_id=found.repository.organisation_id,
         repository=found.repository,
         branch=found.main.name,
         kind=MoveKind.MERGE,
