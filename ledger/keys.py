@@ -100,11 +100,19 @@ def trusted() -> dict[str, bytes]:
     """Return the pinned public keys by key id: LEDGER_TRUSTED_KEYS, else the file.
 
     The key of LEDGER_SIGNING_KEY is one of them and stands for the file: who names it pins it.
+    Raises KeyMissing, which names the place of a line that is no key.
     """
-    lines = list(settings.LEDGER_TRUSTED_KEYS)
-    if settings.LEDGER_SIGNING_KEY:
-        return index_keys([*map(read_public, lines), signer(may_create=False).public])
-    return index_keys(read_public(line) for line in lines or _lines(folder() / PUBLIC))
+    lines, source = list(settings.LEDGER_TRUSTED_KEYS), "LEDGER_TRUSTED_KEYS"
+    if not lines and not settings.LEDGER_SIGNING_KEY:
+        lines, source = _lines(folder() / PUBLIC), str(folder() / PUBLIC)
+    try:
+        known = [read_public(line) for line in lines]
+    except ValueError as problem:
+        raise KeyMissing(
+            f"{source} holds {len(lines)} public keys, and one of them is none: {problem}"
+        ) from None
+    own = [signer(may_create=False).public] if settings.LEDGER_SIGNING_KEY else []
+    return index_keys([*known, *own])
 
 
 def read_private(text: str) -> Ed25519PrivateKey:

@@ -212,14 +212,18 @@ class MailServer:
 
 def mail_server_from_url(url: str) -> MailServer:
     """The server of `smtp://user:password@host:port` (STARTTLS: `smtp+starttls`, TLS: `smtps`)."""
-    parts = urlsplit(url)
     ways = {"smtp": ("", 25), "smtp+starttls": ("starttls", 587), "smtps": ("tls", 465)}
+    try:
+        parts = urlsplit(url)
+        named_port = parts.port
+    except ValueError as problem:
+        raise ImproperlyConfigured(f"EMAIL_URL is no address: {problem}") from None
     if parts.scheme not in ways or not parts.hostname:
         raise ImproperlyConfigured(f"EMAIL_URL must be {', '.join(ways)}://host")
     encrypted, port = ways[parts.scheme]
     return MailServer(
         host=unquote(parts.hostname),
-        port=parts.port or port,
+        port=named_port or port,
         user=unquote(parts.username or ""),
         password=unquote(parts.password or ""),
         encrypted=encrypted,

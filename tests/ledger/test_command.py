@@ -164,6 +164,20 @@ class TestExport:
         ledger("export", str(path), "--organisation", "2", "--since", "2026-01-01")
         assert "1 events, 12 not shown; a part" in ledger("verify", "--file", str(path))
 
+    @pytest.mark.parametrize("number", ["99", "0", "99999999999999999999"])
+    def test_refuses_an_organisation_that_no_event_names(self, sealed, tmp_path, number):
+        with pytest.raises(
+            CommandError, match=f"no event is of an organisation with the id {number}"
+        ):
+            ledger("export", str(tmp_path / "export.jsonl"), "--organisation", number)
+        assert not list(tmp_path.glob("*export*"))
+
+    @pytest.mark.parametrize("word", ["--since", "--until"])
+    @pytest.mark.parametrize("moment", ["0001-01-01", "9999-12-31", "soon"])
+    def test_refuses_a_time_that_it_cannot_calculate_with(self, sealed, tmp_path, word, moment):
+        with pytest.raises(CommandError, match=f"invalid moment value: '{moment}'"):
+            ledger("export", str(tmp_path / "export.jsonl"), word, moment)
+
     def test_tells_a_tampered_file(self, sealed, tmp_path):
         path = tmp_path / "export.jsonl"
         ledger("export", str(path))

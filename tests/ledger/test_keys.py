@@ -124,6 +124,17 @@ class TestTrusted:
     def test_are_none_where_nothing_is_pinned(self):
         assert keys.trusted() == {}
 
+    @pytest.mark.parametrize("wrong", ["zz", "AAAA", "!" * 44])
+    def test_name_the_place_of_a_line_that_is_no_key(self, settings, ledger_dir, wrong):
+        keys.make_key()
+        with (ledger_dir / keys.PUBLIC).open("a") as file:
+            file.write(f"{wrong}\n")
+        with pytest.raises(keys.KeyMissing, match=str(ledger_dir / keys.PUBLIC)):
+            keys.trusted()
+        settings.LEDGER_TRUSTED_KEYS = [wrong]
+        with pytest.raises(keys.KeyMissing, match=r"^LEDGER_TRUSTED_KEYS"):
+            keys.trusted()
+
     @pytest.mark.parametrize("wrong", ["", "AAAA", "!" * 44, "A" * 80])
     def test_are_public_keys_or_an_error(self, wrong):
         with pytest.raises(ValueError):  # noqa: PT011 -- base64 and length say it in their own words

@@ -309,7 +309,10 @@ class TestMail:
     def test_names_the_port_by_the_way_it_is_encrypted(self, url, port, encrypted):
         assert mail_server_from_url(url) == MailServer("h", port, "", "", encrypted)
 
-    @pytest.mark.parametrize("url", ["http://h", "smtp:", "smtp:///x", "h:25"])
+    @pytest.mark.parametrize(
+        "url",
+        ["http://h", "smtp:", "smtp:///x", "h:25", "smtp://h:x", "smtp://h:99999", "smtp://[h"],
+    )
     def test_refuses_what_names_no_mail_server(self, url):
         with pytest.raises(ImproperlyConfigured, match="EMAIL_URL"):
             mail_server_from_url(url)

@@ -9,6 +9,7 @@ from itertools import islice
 import pytest
 from django.core.management import CommandError, call_command
 
+from core.people import operator
 from ledger.models import Event
 from tasks.intake import files
 from tasks.models import Dependency, Task
@@ -40,7 +41,9 @@ class TestImport:
         assert "0.json: imported: #5" in said
         task = Task.objects.get()
         assert (task.number, task.version, task.required_role, task.task_type) == (5, 1, "", "")
-        assert Event.objects.get(action="task.imported").subject == "task:dev-team/5"
+        event = Event.objects.get(action="task.imported")
+        assert event.subject == "task:dev-team/5"
+        assert event.actor == Task.objects.get().created_by == operator().actor
 
     def test_means_the_development_team_unless_told(self, team, folder):
         company()

@@ -12,10 +12,12 @@ from django.db import transaction
 from core.actions import Action
 from core.blank import is_blank
 from core.database import database_now
+from core.params import FIRST_YEAR, LAST_YEAR
 from core.people import operator
 from ledger import keys, offline
 from ledger.chain_end import last_seal
 from ledger.export import Selection, write_export
+from ledger.models import Event
 from ledger.rules import Keys
 from ledger.seal_format import write_public
 from ledger.sealer import ForeignEnd, TransactionsWentBack, adopt_head, seal_events
@@ -110,6 +112,12 @@ class Command(BaseCommand):
         now = database_now()
         seal_events(now=now)
         chosen = {name: options[name] for name in ("organisation", "since", "until")}
+        number = options["organisation"]
+        if number is not None and not Event.objects.filter(organisation_id=number).exists():
+            raise CommandError(
+                f"no event is of an organisation with the id {number}; "
+                "the id is in the address of the organisation's page"
+            )
         signer = keys.signer(may_create=last_seal() is None)
         path = write_export(options["path"], selection=Selection(**chosen), signer=signer, now=now)
         self.stdout.write(str(path))
@@ -130,8 +138,10 @@ def describe(report: VerificationReport) -> str:
 
 
 def moment(text: str) -> datetime:
-    """Read a time; one without a zone is UTC."""
+    """Read a time; one without a zone is UTC. Raises ValueError, as argparse expects."""
     at = datetime.fromisoformat(text)
+    if not FIRST_YEAR <= at.year <= LAST_YEAR:
+        raise ValueError
     return at if at.tzinfo else at.replace(tzinfo=UTC)
 
 

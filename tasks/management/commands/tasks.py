@@ -9,7 +9,6 @@ from typing import Any
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
 
-from core.actors import System
 from core.database import database_now
 from core.decision import Denied
 from core.people import operator
@@ -115,7 +114,7 @@ class Command(BaseCommand):
             raise CommandError(str(problem)) from None
         try:
             outcomes = importing.import_tasks(
-                caller=system(organisation),
+                caller=operator(organisation.id, policy.version),
                 policy=policy,
                 files=files,
                 skip_bad=skip_bad,
@@ -153,7 +152,7 @@ class Command(BaseCommand):
         except OSError as problem:
             raise CommandError(str(problem)) from None
         kept, known = feedback.add_feedback(
-            caller=system(organisation),
+            caller=operator(organisation.id),
             items=feedback.read_file(path.name, content),
             source=path.name[:64],
             now=database_now(),
@@ -179,8 +178,3 @@ def place_of(arguments: list[str]) -> tuple[Organisation, Path]:
     return organisation_of(
         DEFAULT_ORGANISATION if DEFAULT_ORGANISATION in slugs else slugs[0]
     ), Path(arguments[0])
-
-
-def system(organisation: Organisation) -> System:
-    """The command line as an actor."""
-    return System(name="tasks-command", organisation_id=organisation.id)
