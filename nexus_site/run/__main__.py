@@ -5,6 +5,7 @@ from pathlib import Path
 
 from nexus_site.run import counts
 from nexus_site.run.command import folder_of_changes, manage, said_of
+from nexus_site.run.compiling import elsewhere
 from nexus_site.run.postgres import DATABASE, USER, Cluster, PostgresUnavailable
 
 UNUSED = ("psutil", "pygments", "requests", "rich")
@@ -28,6 +29,7 @@ def main(words: list[str]) -> int:
 def up(var: Path, options: list[str]) -> int:
     """Run `manage.py up`, with the folder named in which all processes count for /metrics."""
     metrics = var / "metrics"
+    elsewhere.begin()  # until `import_the_site` is done
     sys.modules |= dict.fromkeys(UNUSED)  # type: ignore[arg-type]  # as if they were not installed
     try:
         metrics.mkdir(mode=0o700, parents=True, exist_ok=True)

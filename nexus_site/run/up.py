@@ -16,6 +16,7 @@ from typing import IO
 
 from nexus_site.celery import app
 from nexus_site.run import broker, roles, web, worker
+from nexus_site.run.compiling import elsewhere
 from nexus_site.run.postgres import Cluster
 from nexus_site.run.processes import holders, kill_group, lives, private
 from nexus_site.run.pulse import Pulse
@@ -218,6 +219,7 @@ def import_the_site() -> None:
     """Import and build all that the children need, once: they share its memory."""
     for name in SHARED:
         import_module(name)
+    elsewhere.end()
     app.finalize()
     app.loader.init_worker()  # worker and beat would each do it, and find the backend's class
     app.backend  # noqa: B018 - is made here
