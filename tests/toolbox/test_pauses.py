@@ -15,7 +15,8 @@ from django.utils import timezone
 from core.decision import Code, Denied
 from governance.models import Intervention
 from ledger.models import Event
-from mailroom.models import Mail
+from mailroom.escalations.timeouts import sweep_due
+from mailroom.models import Escalation, Mail
 from orgchart.models import Agent, ApiKey, Pause
 from orgchart.pauses.services import (
     pause_agent,
@@ -299,6 +300,15 @@ class TestClaims:
         assert Task.objects.get().lease_due_at == later + timedelta(seconds=60)
         release_overdue(later + timedelta(seconds=61))
         assert Task.objects.get().owner is None
+
+
+class TestEscalations:
+    @pytest.mark.parametrize("everyone", [True, False])
+    def test_are_unanswered_after_their_time_as_any_other(self, company, everyone):
+        asked = company.call(WORKER, "escalate", subject="Help", body="Look").result
+        stop(company) if everyone else pause(company, asked["to"])
+        assert sweep_due(now=timezone.now() + timedelta(days=1)) >= 1
+        assert Escalation.objects.get().state == "unanswered"
 
 
 class TestFrames:
