@@ -5,12 +5,12 @@ from __future__ import annotations
 from datetime import datetime
 
 from django.db import transaction
-from django.db.models import QuerySet
+from django.db.models import Manager, Q, QuerySet
 
 from core.actions import Action
 from core.actors import Actor
 from core.database import needs_transaction
-from core.decision import Code, refuse
+from core.decision import Code, refuse, require_version
 from core.interventions import record_intervention
 from core.permissions import Deed, require_deed
 from ledger.services import record
@@ -29,12 +29,14 @@ def open_mode(
     now: datetime,
     reason: str,
     contract_ref: str = "",
+    expected_switches: int | None = None,
 ) -> None:
     """Switch a session to a mode under a grant.
 
     Raises Denied MODE_DENIED if the organisation does not enable the mode, INVALID_PARAMS for
     an empty reason, NOT_FOUND for a session of another organisation, AGENT_INACTIVE where a person
-    opens it for a deactivated agent.
+    opens it for a deactivated agent, VERSION_MISMATCH where the session's `switches_of_people`
+    are not those that the person saw.
     """
     if not contract_ref:  # a contract opens the mode without a person
         require_deed(caller, Deed.SWITCH_MODE, reason=reason)
@@ -42,6 +44,13 @@ def open_mode(
         if not contract_ref:
             _require_active(session_id, caller)
         row = _lock_session(session_id, caller)
+        if expected_switches is not None:
+            require_version(
+                f"the mode of session {row.id}",
+                "open it again",
+                expected=expected_switches,
+                current=switches_of_people(row.grants),
+            )
         if mode not in current_policy(row.organisation_id).enabled_modes:
             raise refuse(
                 Code.MODE_DENIED,
@@ -76,6 +85,16 @@ def open_mode(
         )
         if not contract_ref:
             _record_switch(caller, row, row.mode, "open_mode", reason, now)
+
+
+def switches_of_people(grants: QuerySet[ModeGrant] | Manager[ModeGrant]) -> int:
+    """How often a mode was opened by a person or closed against one, as the version of a form.
+
+    What contracts open and close is not counted: no agent can make a person's form out of date.
+    """
+    by_person = Q(contract_ref="")
+    closed = Q(closed_at__isnull=False) & (by_person | Q(closed_by__startswith="human:"))
+    return grants.filter(by_person).count() + grants.filter(closed).count()
 
 
 def bind_session(

@@ -172,6 +172,22 @@ class TestModes:
         actions = list(Event.objects.filter(actor="human:board").values_list("action", flat=True))
         assert {"session.mode_opened", "session.mode_closed"} <= set(actions)
 
+    @pytest.mark.parametrize("place", ["session", "agent"])
+    def test_coding_that_a_person_closed_meanwhile_stays_closed(
+        self, board, worker, session, company, place
+    ):
+        """Spec: modes 13, people 8: the page was read before another person closed it."""
+        row = session if place == "session" else worker
+        older = filled(board, act_page(row, "open-coding"), "act-form", reason=REASON)
+        assert act(board, session, "open-coding").status_code == 302
+        again = board.post(act_page(row, "open-coding"), older).content.decode()
+        assert "changed after you read it" in again
+        assert act(board, session, "close-coding").status_code == 302
+        assert board.post(act_page(row, "open-coding"), older).status_code == 200
+        assert (newest_event().action, newest_event().code) == ("human.denied", "VERSION_MISMATCH")
+        assert company.get("/api/v1/me", "backend_worker").body["session"]["mode"] == "chat_safe"
+        assert act(board, row, "open-coding").status_code == 302
+
     def test_coding_is_opened_for_an_agent_that_never_called(self, board, worker, company):
         Session.objects.filter(agent=worker).delete()
         assert act(board, worker, "open-coding").status_code == 302
@@ -191,7 +207,7 @@ class TestModes:
         session = Session.objects.get(organisation=other.organisation)
         page = act_page(session, "open-coding")
         assert "is not possible now" in board.get(page).content.decode()
-        answer = board.post(page, {"reason": REASON})
+        answer = board.post(page, {"reason": REASON, "version": 0})
         session.refresh_from_db()
         assert answer.status_code == 200
         assert session.mode == "chat_safe"

@@ -28,7 +28,7 @@ from orgchart.policy.vocabulary import ToolMode
 from orgchart.policy_cache import current_policy
 from toolbox.authentication import get_or_create_standing_session
 from toolbox.models import IdempotencyRecord, ModeGrant, RateBucket, Session
-from toolbox.modes import close_mode, open_mode
+from toolbox.modes import close_mode, open_mode, switches_of_people
 from toolbox.sessions import effective_session
 
 
@@ -48,6 +48,7 @@ def _open_coding(call: ActRequest, *, session_id: str, handle: str) -> Answer:
         caller=call.person,
         now=call.now,
         reason=call.reason,
+        expected_switches=call.version,
     )
     return gettext("The session of %(agent)s is in coding mode.") % {"agent": handle}
 
@@ -61,6 +62,10 @@ def _close(call: ActRequest) -> Answer:
         "Coding mode of %(agent)s is closed (%(count)s grants ended).",
         closed,
     ) % {"agent": call.row.agent.handle, "count": closed}
+
+
+def _standing_grants(agent: Agent) -> QuerySet[ModeGrant]:
+    return ModeGrant.objects.filter(session__agent=agent, session__standing=True)
 
 
 def _may_open(row: Session | Agent, grants: QuerySet[ModeGrant]) -> bool:
@@ -85,16 +90,15 @@ OPEN = Act(
         "far as the agent's role has them, until a person closes the mode."
     ),
     perform=_open,
-    possible=lambda row: row.agent.active and _may_open(row, ModeGrant.objects.filter(session=row)),
+    possible=lambda row: row.agent.active and _may_open(row, row.grants.all()),
+    version=lambda row: switches_of_people(row.grants),
 )
 OPEN_FOR_AGENT = replace(
     OPEN,
     title=_("Open coding in its standing session"),
     perform=_open_for_agent,
-    possible=lambda agent: (
-        agent.active
-        and _may_open(agent, ModeGrant.objects.filter(session__agent=agent, session__standing=True))
-    ),
+    possible=lambda agent: agent.active and _may_open(agent, _standing_grants(agent)),
+    version=lambda agent: switches_of_people(_standing_grants(agent)),
 )
 """The same for an agent that has no session yet because it never called."""
 CLOSE = Act(
