@@ -35,6 +35,11 @@ from core.people import person, signed_in
 from core.permissions import Deed
 from core.waiting import page_of
 
+SEEN_IS_MISSING = {
+    "required": _("The version you looked at is missing. Open this page again."),
+}
+"""The messages of a hidden field that says what a form was read at."""
+
 
 class ReasonForm(forms.Form):
     """Why, and the version that was looked at."""
@@ -45,12 +50,7 @@ class ReasonForm(forms.Form):
         widget=UnfoldAdminTextareaWidget(attrs={"rows": 3, "autofocus": True}),
         help_text=_("Kept in the ledger with your name."),
     )
-    version = forms.IntegerField(
-        widget=forms.HiddenInput,
-        error_messages={
-            "required": _("The version you looked at is missing. Open this page again.")
-        },
-    )
+    version = forms.IntegerField(widget=forms.HiddenInput, error_messages=SEEN_IS_MISSING)
 
 
 class FileForm(ReasonForm):

@@ -13,6 +13,7 @@ from django.utils.translation import gettext_lazy as _
 from unfold.forms import UserChangeForm, UserCreationForm
 from unfold.widgets import UnfoldAdminCheckboxSelectMultipleWidget, UnfoldBooleanSwitchWidget
 
+from core.admin.acts import SEEN_IS_MISSING
 from core.people import SignedIn
 from orgchart.models import Organisation
 from orgchart.people.members import standing_of, visible_organisations
@@ -78,7 +79,17 @@ class MembersForm(forms.ModelForm):  # type: ignore[type-arg]  # only in its stu
 
 
 class PersonChangeForm(MembersForm, UserChangeForm):
-    """A user that exists."""
+    """A user that exists; the form says what rights it was read at (Spec: people 8)."""
+
+    seen = forms.CharField(
+        label=_("Version that was read"),
+        widget=forms.HiddenInput,
+        error_messages=SEEN_IS_MISSING,
+    )
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.fields["seen"].initial = self.found.digest
 
 
 class PersonCreationForm(MembersForm, UserCreationForm):

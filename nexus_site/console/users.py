@@ -173,6 +173,14 @@ class PersonAdmin(DjangoUserAdmin, ActPages):  # type: ignore[type-arg]  # only 
             return self._refused(request, refusal)
         return answer
 
+    def get_fieldsets(self, request: HttpRequest, obj: User | None = None) -> Any:
+        """With what the rights were when the form was read, where it changes them."""
+        found = super().get_fieldsets(request, obj)
+        if obj is None or not self.has_change_permission(request, obj):
+            return found
+        *others, (title, options) = found
+        return (*others, (title, {**options, "fields": (*options["fields"], "seen")}))
+
     def get_readonly_fields(self, request: HttpRequest, obj: User | None = None) -> tuple[str, ...]:
         """A name is given once: proposals and the ledger name people by it (Spec: people 45)."""
         return () if obj is None else ("username",)
@@ -194,7 +202,8 @@ class PersonAdmin(DjangoUserAdmin, ActPages):  # type: ignore[type-arg]  # only 
             set_memberships(
                 user=user, organisations=wanted.organisations, caller=who.on(0), now=now
             )
-        form.waits = change_user(user=user, after=wanted, who=who, now=now)
+        seen = form.cleaned_data["seen"] if change else ""
+        form.waits = change_user(user=user, after=wanted, who=who, now=now, seen=seen)
         if form.waits:
             form.changed_data = [name for name in form.changed_data if name not in OF_RIGHTS]
             what = gettext("The change of the rights of %(user)s") % {"user": user}

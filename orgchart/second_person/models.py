@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from datetime import datetime
-from typing import Self
+from typing import Any, Self
 
 from django.contrib.postgres.fields import ArrayField
 from django.db import models
 from django.utils.translation import gettext
 
-from orgchart.second_person.vocabulary import PENDING_MACHINE
+from orgchart.second_person.vocabulary import PENDING_MACHINE, PendingState
 
 
 class PendingChanges(models.QuerySet["PendingChange"]):
@@ -23,6 +23,14 @@ class PendingChanges(models.QuerySet["PendingChange"]):
         ids = sorted(organisations)
         of_users = models.Q(organisation=None, boards__contained_by=ids)
         return self.filter(models.Q(organisation_id__in=ids) | of_users)
+
+    def waiting(self, *, proposed_by: str, **same: Any) -> PendingChange | None:
+        """The same change that this person proposed before, as by a double click; None without one.
+
+        Needs the lock under which changes are proposed (Spec: people 8).
+        """
+        mine = self.filter(state=PendingState.PROPOSED, proposed_by=proposed_by)
+        return mine.filter(**same).order_by("id").first()
 
 
 class PendingChange(models.Model):

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from datetime import datetime
+from typing import Any
 
 from django.db import transaction
 from django.utils.translation import gettext
@@ -48,10 +49,12 @@ def propose_change(
 ) -> PendingChange:
     """Keep a change until a second person confirms it; nothing of it takes effect.
 
-    `shown` are the columns it changes with their values before and after, for people. Raises Denied
-    for what the change itself would be refused.
+    `shown` are the columns it changes with their values before and after, for people. A change that
+    this person proposed before, and that still waits, is the answer. Raises Denied for what the
+    change itself would be refused.
     """
     with transaction.atomic():
+        Organisation.objects.select_for_update(no_key=True).get(id=caller.organisation_id)
         seen = apply_edit(
             edit,
             organisation_id=caller.organisation_id,
@@ -61,15 +64,20 @@ def propose_change(
             expected_version=expected_version,
             preview=True,
         )
+        same: dict[str, Any] = {
+            "organisation_id": caller.organisation_id,
+            "edit": edit.stored(),
+            "allowed": list(seen.difference.allowed),
+            "forbidden": list(seen.difference.forbidden),
+            "proposed_by": caller.username,
+        }
+        if known := PendingChange.objects.waiting(**same):
+            return known
         row = PendingChange.objects.create(
-            organisation_id=caller.organisation_id,
+            **same,
             subject=edit.subject[:200],
-            edit=edit.stored(),
             shown=[list(line) for line in shown],
-            allowed=list(seen.difference.allowed),
-            forbidden=list(seen.difference.forbidden),
             policy_version=seen.after.version - 1,
-            proposed_by=caller.username,
             proposer_known_to=sorted(who_may_act_as(caller.username)),
             proposed_at=now,
             reason=reason,

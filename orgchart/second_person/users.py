@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import datetime
+from typing import Any
 
 from django.contrib.auth.models import User
 from django.db import transaction
@@ -12,7 +13,7 @@ from core.actions import Action
 from core.actors import Person
 from core.blank import is_blank
 from core.database import needs_transaction
-from core.decision import Code, Denied, refuse, require
+from core.decision import Code, Denied, refuse, require, stale
 from core.people import SignedIn, board_members, signed_in_as
 from core.permissions import Deed, reason_missing, require_deed
 from ledger.services import record
@@ -30,15 +31,18 @@ ACT = "change the rights of"
 
 
 def change_user(
-    *, user: User, after: Standing, who: SignedIn, now: datetime
+    *, user: User, after: Standing, who: SignedIn, now: datetime, seen: str = ""
 ) -> PendingChange | None:
     """Give a user this standing, or propose it where a second person must confirm it.
 
-    Returns the proposal, or None where the change took effect. Raises Denied.
+    `seen` is the digest of the standing that the person saw. Returns the proposal, or None where
+    the change took effect. Raises Denied, VERSION_MISMATCH where the user has another one by now.
     """
     with transaction.atomic():
         who = _locked(who)
         before = standing_of(user)
+        if seen not in ("", before.digest):
+            raise Denied(stale(f"user {user.get_username()}", "open it again"))
         if after == before:
             return None
         asked, boards = _asked(who, user, before, after)
@@ -194,21 +198,20 @@ def _propose(
     who: SignedIn,
     now: datetime,
 ) -> PendingChange:
+    values = {"before": before.stored(), "after": after.stored()}
+    edit = {"act": ACT, "key": user.pk, "values": values}
+    same: dict[str, Any] = {"boards": sorted(asked), "edit": edit, "proposed_by": who.username}
+    if known := PendingChange.objects.waiting(**same):
+        return known
     names: dict[int | None, str] = {EVERY: "every organisation"}
     names.update(Organisation.objects.values_list("id", "name"))
     added = rules.rights_added(before, after)
     row = PendingChange.objects.create(
-        boards=sorted(asked),
+        **same,
         subject=f"user {user.get_username()}",
-        edit={
-            "act": ACT,
-            "key": user.pk,
-            "values": {"before": before.stored(), "after": after.stored()},
-        },
         allowed=_sentences(user, added, names),
         forbidden=_sentences(user, rules.rights_added(after, before), names),
         policy_version=0,
-        proposed_by=who.username,
         proposer_known_to=sorted(who_may_act_as(who.username)),
         proposed_at=now,
     )

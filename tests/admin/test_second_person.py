@@ -79,6 +79,15 @@ class TestProposal:
             REASON,
         )
 
+    def test_is_made_once_by_a_form_that_is_sent_twice(self, hr, company, rule):
+        page = change_page(rule)
+        seen = preview(hr, page, "contactrule_form", reason=REASON, types=["info"])
+        answers = [confirm(hr, page, seen) for _ in range(2)]
+        row = PendingChange.objects.get()
+        assert [answer.url for answer in answers] == [change_page(row)] * 2
+        hr.post(page_of(row, "withdraw"), {"reason": "No.", "version": row.version})
+        assert widen(hr, rule).pk != row.pk
+
     def test_is_not_needed_for_a_change_that_only_takes_rights_away(self, hr, company, rule):
         page = change_page(rule)
         seen = preview(hr, page, "contactrule_form", types=["tool_request"], reason=REASON)

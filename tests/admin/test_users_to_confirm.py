@@ -184,19 +184,60 @@ class TestAUser:
         hans.refresh_from_db()
         assert getattr(hans, field)
 
-    def test_is_not_activated_by_who_changes_the_name_meanwhile(
-        self, board, second, member, monkeypatch
-    ):
+    @pytest.mark.parametrize("has_second", [True, False])
+    def test_gets_nothing_back_by_an_older_form(self, board, member, groups, has_second):
+        """Spec: people 8: the form was read before another person took the rights away."""
+        if has_second:
+            member("second", BOARD)
+        hans = member("hans", HR)
+        page = change_page(hans)
+        older = filled(board, page, "user_form", first_name="Hans")
+        change(board, hans, is_active=None)
+        answer = board.post(page, older, follow=True).content.decode()
+        assert "user hans changed after you read it" in answer
+        hans.refresh_from_db()
+        assert (hans.first_name, hans.is_active) == ("", False)
+        assert not PendingChange.objects.exists()
+        assert newest_event().code == Code.VERSION_MISMATCH
+        assert change(board, hans, first_name="Hans").status_code == 200
+        hans.refresh_from_db()
+        assert (hans.first_name, hans.is_active) == ("Hans", False)
+
+    def test_loses_nothing_by_an_older_form(self, board, second, member, groups):
+        hans = member("hans", HR)
+        page = change_page(hans)
+        older = filled(board, page, "user_form", first_name="Hans")
+        change(board, hans, groups=[str(groups[name].id) for name in (HR, OBSERVER)])
+        decide(second, waiting(), "confirm")
+        board.post(page, older)
+        assert groups_of(hans) == {HR, OBSERVER}
+
+    def test_is_not_changed_by_a_form_that_says_no_rights(self, board, member):
+        hans = member("hans", HR)
+        page = change_page(hans)
+        sent = filled(board, page, "user_form", first_name="Hans", seen=None)
+        assert "The version you looked at is missing" in board.post(page, sent).content.decode()
+        assert User.objects.get(pk=hans.pk).first_name == ""
+
+    def test_keeps_a_password_that_changed_meanwhile(self, board, member, monkeypatch):
         hans, save = member("hans", HR), PersonAdmin.save_model
 
         def late(*args):
-            User.objects.filter(pk=hans.pk).update(is_active=False, password="another")
+            User.objects.filter(pk=hans.pk).update(password="another")
             save(*args)
 
         monkeypatch.setattr(PersonAdmin, "save_model", late)
         change(board, hans, first_name="Hans")
         hans.refresh_from_db()
-        assert (hans.first_name, hans.is_active, hans.password) == ("Hans", False, "another")
+        assert (hans.first_name, hans.password) == ("Hans", "another")
+
+    def test_is_proposed_once_by_a_form_that_is_sent_twice(self, board, second, groups, member):
+        hans = member("hans", HR)
+        page = change_page(hans)
+        names = [str(groups[name].id) for name in (HR, BOARD)]
+        data = filled(board, page, "user_form", groups=names)
+        assert [board.post(page, data).status_code for _ in range(2)] == [302, 302]
+        assert waiting().allowed
 
     def test_loses_rights_at_once(self, board, second, member):
         hans = member("hans", HR)
