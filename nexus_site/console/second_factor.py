@@ -10,6 +10,7 @@ from django_otp import devices_for_user
 from core.admin.acts import Act, ActRequest, Answer, ShownOnce
 from core.people import signed_in_as
 from core.permissions import Deed
+from orgchart.people.passwords import code_from
 from orgchart.second_person.users import remove_second_factor
 
 REMARK = _(
@@ -30,7 +31,7 @@ def _remove(call: ActRequest) -> Answer:
 
 
 def _has_one(user: User) -> bool:
-    return any(devices_for_user(user))
+    return any(devices_for_user(user)) or bool(code_from(user.pk))
 
 
 def _is_of_another(username: str, user: User) -> bool:
@@ -44,8 +45,9 @@ REMOVE_SECOND_FACTOR = Act(
     danger=True,
     deed=Deed.KEEP_PEOPLE,
     explanation=_(
-        "For a person who has lost their authenticator. They then need their password and a code "
-        "that is shown to you once, and enrol another authenticator."
+        "For a person who has lost their authenticator, or whose code was lost before they entered "
+        "it. They then need their password and a new code that is shown to you once, and enrol "
+        "another authenticator."
     ),
     perform=_remove,
     possible=_has_one,

@@ -22,7 +22,13 @@ from orgchart.models import Organisation, PendingChange
 from orgchart.people import rules
 from orgchart.people.authenticators import remove_authenticators, remove_devices
 from orgchart.people.members import lock_users, save_standing, standing_of
-from orgchart.people.passwords import acting_as, ask_for_code, known_to, who_may_act_as
+from orgchart.people.passwords import (
+    acting_as,
+    ask_for_code,
+    code_from,
+    known_to,
+    who_may_act_as,
+)
 from orgchart.people.rules import EVERY, INSTALLATION, Standing
 from orgchart.second_person.rules import AS_SHOWN
 from orgchart.second_person.vocabulary import SUBJECT
@@ -65,6 +71,7 @@ def require_password_change(*, user: User, who: SignedIn) -> None:
 def remove_second_factor(*, user: User, who: SignedIn, reason: str, now: datetime) -> str:
     """Remove a user's authenticators, end their sessions; the code for their next sign-in.
 
+    Where a code is asked already, the new one takes its place: it is shown once, and may be lost.
     Raises Denied: NOT_YOURS for a user out of reach, oneself, and one whose password the person may
     know (Spec: people 50); INVALID_PARAMS without a reason, NOT_FOUND where there is none.
     """
@@ -75,7 +82,7 @@ def remove_second_factor(*, user: User, who: SignedIn, reason: str, now: datetim
         _, boards = _asked(who, user, rules.NOTHING, standing_of(user))
         name, members = user.get_username(), rules.confirmers(boards, boards)
         require(rules.can_have_code(who.username, name, known_to(user.pk), members, acting_as()))
-        if not remove_authenticators(user):
+        if not remove_authenticators(user) and not code_from(user.pk):
             raise refuse(Code.NOT_FOUND, f"{name} has no second factor", "nothing is left to do")
         record(
             Action.CODE_REMOVED,

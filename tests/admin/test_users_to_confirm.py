@@ -813,6 +813,21 @@ class TestALostSecondFactor:
         assert as_bob.get("/admin/confirmation-codes/").url.startswith("/admin/login/")
         assert board.get("/admin/").status_code == 200
 
+    def test_is_removed_by_a_form_that_is_sent_twice(self, board, bob):
+        """A browser shows the second answer only, so that it holds the code."""
+        first, second = (self.remove(board, bob).content.decode() for _ in range(2))
+        codes = [shown.split('id="secret">')[1].split("<")[0].strip() for shown in (first, second)]
+        assert [is_code(bob.pk, code) for code in codes] == [False, True]
+
+    def test_gets_another_code_for_one_that_was_lost(self, board, second, groups):
+        """Also for the code of a confirmed right: not for who may know the password."""
+        grace = add(board, groups, HR)
+        decide(second, waiting(), "confirm")
+        assert "may know the password" in self.remove(board, grace).content.decode()
+        shown = self.remove(second, grace).content.decode()
+        assert is_code(grace.pk, shown.split('id="secret">')[1].split("<")[0].strip())
+        assert "Remove second factor" in second.get(change_page(grace)).content.decode()
+
     def test_leaves_nobody_alone_meanwhile(self, board, bob, groups):
         """Bob still counts: who removed it does not become the only member of the Board."""
         self.remove(board, bob)
