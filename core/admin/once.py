@@ -8,6 +8,8 @@ from uuid import uuid4
 
 from django import forms
 from django.contrib import messages
+from django.contrib.sessions.backends.base import UpdateError
+from django.contrib.sessions.exceptions import SessionInterrupted
 from django.db import transaction
 from django.http import HttpRequest
 from django.utils.translation import gettext
@@ -37,7 +39,8 @@ def make_once(request: HttpRequest, form: forms.Form, make: Callable[[], Made]) 
     """Make what a form asks for, in one transaction; what it made, or nothing where it was refused.
 
     Of two that are sent at once the later one waits for the end of the first (Spec: people 8). A
-    form that brings no number was never sent. Raises SentBefore.
+    form that brings no number was never sent. Raises SentBefore, and SessionInterrupted where the
+    person signed out meanwhile: then nothing is made.
     """
     number = str(form.cleaned_data["number"] or uuid4())
     with transaction.atomic():
@@ -52,5 +55,8 @@ def make_once(request: HttpRequest, form: forms.Form, make: Callable[[], Made]) 
         made = make()
         if made:
             request.session[SENT] = [*sent, number][-KEPT:]
-            request.session.save()
+            try:
+                request.session.save()
+            except UpdateError as gone:
+                raise SessionInterrupted("signed out while a form was carried out") from gone
     return made

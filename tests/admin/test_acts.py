@@ -268,6 +268,21 @@ class TestContracts:
         board.post(page, filled(board, page, "issue-form", title="T", body="B", to="ceo"))
         assert Contract.objects.count() == 2
 
+    def test_are_not_issued_for_a_person_who_signs_out_meanwhile(self, board, company, monkeypatch):
+        page = f"{ISSUE}?organisation={company.organisation.id}"
+        data = filled(board, page, "issue-form", title="T", body="B", to="ceo")
+        from contracts.admin import issuing
+
+        issue = issuing.issue_for_board
+
+        def late(**given):
+            board.session.flush()
+            return issue(**given)
+
+        monkeypatch.setattr(issuing, "issue_for_board", late)
+        assert board.post(page, data).status_code == 400
+        assert not Contract.objects.exists()
+
     @pytest.mark.django_db(transaction=True)
     def test_are_issued_once_by_a_double_click(self, board, company):
         page = f"{ISSUE}?organisation={company.organisation.id}"
