@@ -2,19 +2,24 @@
 
 from datetime import datetime
 
+from django.db.models import Q
+
 from ledger.sealer import seal_events
 from toolbox.frames.ending import end_due_frames
 from toolbox.models import IdempotencyRecord, Usage
 from toolbox.quotas.charging import DAY
-from toolbox.quotas.written import sum_up_minutes
+from toolbox.quotas.written import OPEN, sum_up_minutes
 from toolbox.scheduler import scheduled_job
 
 
 @scheduled_job("idempotency", every=300)
 def delete_expired_answers(now: datetime) -> int:
-    """Delete answers, and counts of bytes, that were kept for 24 hours; add the newest counts."""
+    """Delete answers, and counts of bytes, that were kept for 24 hours; add the newest counts.
+
+    Bytes of a future from which the database's clock was set back count no more (Spec: settings 6).
+    """
+    Usage.objects.filter(Q(minute__lte=now - DAY) | Q(minute__gt=now + OPEN)).delete()
     sum_up_minutes(now)
-    Usage.objects.filter(minute__lte=now - DAY).delete()
     return IdempotencyRecord.objects.filter(due_at__lte=now).delete()[0]
 
 

@@ -81,6 +81,18 @@ class TestBytes:
         delete_expired_answers(timezone.now() + timedelta(days=1, minutes=1))
         assert not Usage.objects.exists()
 
+    def test_of_a_future_that_the_clock_was_set_back_from_do_not_count(self, nexus, mail, settings):
+        settings.NEXUS_BYTES_PER_DAY = 10_000
+        settings.NEXUS_ORGANISATION_BYTES_PER_DAY = 20_000
+        assert mail().status == 200
+        later = timezone.now() + timedelta(days=10)
+        Usage.objects.update(minute=later.replace(second=0, microsecond=0))
+        written.sum_up_minutes(later + timedelta(minutes=10))
+        assert mail().status == 429
+        delete_expired_answers(timezone.now())
+        assert not Usage.objects.exists()
+        assert [mail().status for _ in range(2)] == [200, 429]
+
     def test_of_ended_minutes_count_once(self, nexus, mail, settings):
         """Those of an organisation are added in advance, minute by minute."""
         settings.NEXUS_ORGANISATION_BYTES_PER_DAY = 39_000
