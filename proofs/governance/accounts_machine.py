@@ -103,7 +103,7 @@ class Accounts(CompanyMachine):
         with suppress(Denied):
             row = change_user(user=user, after=after, who=signed_in_as(by), now=self.now())
             if row is not None:
-                self.proposer[row.pk] = self.human(by)
+                self.proposer.setdefault(row.pk, self.human(by))
         self.nobody_acts_as_another(alone=alone)
         self.now_is(agreed=alone)
 

@@ -170,7 +170,7 @@ class Boards(CompanyMachine):
             row = change_user(user=user, after=after, who=signed_in_as(by), now=timezone.now())
             self.did["propose" if row else f"{column} at once"] += 1
         if row is not None:
-            self.proposer[row.pk] = self.human(by)
+            self.proposer.setdefault(row.pk, self.human(by))  # the same one waits already
         self.by(self.human(by))
         return row
 

@@ -226,7 +226,7 @@ class Rights(Accounts):
             self.did[f"edit {edit.table}"] += 1
         except SecondPersonNeeded:
             row = propose_change(**given)
-            self.proposer[row.pk] = self.human(by)
+            self.proposer.setdefault(row.pk, self.human(by))  # it may wait already
             self.did[f"propose {edit.table}"] += 1
             self.proposed += 1
             if self.proposed % 2:
