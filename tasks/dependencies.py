@@ -32,7 +32,7 @@ from tasks.notifications import notify_unblocked
 from tasks.rules.actors import TaskActor, enforcement_of
 from tasks.rules.changes import subject_of
 from tasks.rules.ownership import already_ended, can_change
-from tasks.rules.updates import SOFT
+from tasks.rules.updates import is_refused
 from tasks.rules.values import TaskRow, TaskUpdate
 from tasks.rules.visibility import readership_of
 from tasks.store import not_found, number_of, read_short_tasks
@@ -194,15 +194,14 @@ def _require_changeable(
     others: Sequence[TaskRow], row: TaskRow, actor: TaskActor
 ) -> tuple[Deny, ...]:
     """Require that the actor may make each of these tasks wait; return warnings. Raises Denied."""
-    enforcement = enforcement_of(actor.policy)
     found: list[Deny] = []
     for other in others:
         allowed = can_change(actor, other, TaskUpdate(add_blocked_by=(str(row.number),)))
         if not isinstance(allowed, Deny):
             continue
-        if enforcement is Enforcement.ENFORCE or allowed.code not in SOFT:
+        if is_refused(actor, allowed):
             raise Denied(allowed)
-        if enforcement is Enforcement.WARN:
+        if enforcement_of(actor.policy) is Enforcement.WARN:
             found.append(allowed)
     return tuple(found)
 

@@ -21,7 +21,7 @@ from tasks.rules.actors import TaskActor, enforcement_of
 from tasks.rules.approval import can_approve
 from tasks.rules.changes import TaskChange, subject_of, warning_event
 from tasks.rules.ownership import can_comment
-from tasks.rules.updates import can_apply_to_version
+from tasks.rules.updates import can_apply_to_version, is_refused
 from tasks.rules.values import TaskRow, TaskUpdate
 from tasks.rules.visibility import Readership, readership_of
 from tasks.store import read_for, save_change, task_result
@@ -129,13 +129,12 @@ def approve_task(
     with transaction.atomic():
         row = read_for(actor, task_id, lock=True)
         version = can_apply_to_version(actor, row, TaskUpdate(expected_version=expected_version))
-        enforcement = enforcement_of(actor.policy)
-        if enforcement is Enforcement.ENFORCE:
+        if isinstance(version, Deny) and is_refused(actor, version):
             caller.require(version)
         caller.require(can_approve(actor, row))
         row = _save_approval(caller, actor, row, approve=approve, now=now)
         warnings: list[Deny] = []
-        if isinstance(version, Deny) and enforcement is Enforcement.WARN:
+        if isinstance(version, Deny) and enforcement_of(actor.policy) is Enforcement.WARN:
             warnings.append(version)
         for one in warnings:
             insert_event(warning_event(one, caller, subject_of(actor.policy, row.number), now))

@@ -62,12 +62,21 @@ def can_update(actor: TaskActor, task: TaskRow, update: TaskUpdate) -> UpdateDec
         found = check(actor, task, update)
         if isinstance(found, Allow):
             continue
-        enforcement = enforcement_of(actor.policy)
-        if found.code not in SOFT or enforcement is Enforcement.ENFORCE:
+        if is_refused(actor, found):
             return UpdateDecision(found, tuple(warnings))
-        if enforcement is Enforcement.WARN:
+        if enforcement_of(actor.policy) is Enforcement.WARN:
             warnings.append(found)
     return UpdateDecision(YES, tuple(warnings))
+
+
+def is_refused(actor: TaskActor, found: Deny) -> bool:
+    """Whether a refusal is one under this `enforcement`; a person's older form is one under each.
+
+    Spec: tasks 36, people 8.
+    """
+    if found.code not in SOFT or enforcement_of(actor.policy) is Enforcement.ENFORCE:
+        return True
+    return found.code is Code.VERSION_MISMATCH and isinstance(actor.party, Board)
 
 
 def can_apply_to_version(actor: TaskActor, task: TaskRow, update: TaskUpdate) -> Decision:

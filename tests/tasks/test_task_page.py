@@ -214,12 +214,24 @@ class TestApproval:
         begun = Task.objects.get(pk=begun.pk)
         assert begun.approved_at is None
 
-    def test_of_what_changed_meanwhile_is_refused_in_a_sentence(self, at, begun):
+    @pytest.mark.parametrize("enforcement", ["enforce", "warn", "off"])
+    def test_of_what_changed_meanwhile_is_refused_in_a_sentence(self, at, team, begun, enforcement):
+        """Whatever is let pass of agents: a person would approve what they did not read."""
+        configure(team, enforcement=enforcement)
         answer = at(PeopleGroup.BOARD).post(act_of(begun, "approve"), {"version": 1})
         html = answer.content.decode()
         assert answer.status_code == 200
         assert "changed after you opened this page" in html
         assert "task_get" not in html
+        assert not Task.objects.get(pk=begun.pk).approved_at
+
+    @pytest.mark.parametrize("enforcement", ["enforce", "warn", "off"])
+    def test_is_not_lost_by_a_release_of_what_changed_meanwhile(self, at, team, begun, enforcement):
+        configure(team, enforcement=enforcement)
+        data = {"reason": "Too slow.", "version": 1}
+        answer = at(PeopleGroup.BOARD).post(act_of(begun, "release"), data)
+        assert "changed after you opened this page" in answer.content.decode()
+        assert Task.objects.get(pk=begun.pk).owner
         begun = Task.objects.get(pk=begun.pk)
         assert begun.approved_at is None
         assert Event.objects.filter(action="human.denied", code="VERSION_MISMATCH").exists()
