@@ -16,7 +16,7 @@ from unfold.widgets import UnfoldAdminCheckboxSelectMultipleWidget, UnfoldBoolea
 from core.admin.acts import SEEN_IS_MISSING
 from core.people import SignedIn
 from orgchart.models import Organisation
-from orgchart.people.members import standing_of, visible_organisations
+from orgchart.people.members import seen_as, standing_of, visible_organisations
 from orgchart.people.rules import EVERY, Standing
 
 LONGEST_NAME = 80
@@ -89,7 +89,7 @@ class PersonChangeForm(MembersForm, UserChangeForm):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self.fields["seen"].initial = self.found.digest
+        self.fields["seen"].initial = seen_as(self.instance, self.found)
 
 
 class PersonCreationForm(MembersForm, UserCreationForm):

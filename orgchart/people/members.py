@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Collection
 from datetime import datetime
 from typing import Any
@@ -9,6 +10,7 @@ from typing import Any
 from django.contrib.auth.models import Group, User
 from django.db import transaction
 from django.db.models import Q, QuerySet
+from django.utils.crypto import salted_hmac
 
 from core.actions import Action
 from core.actors import Actor
@@ -71,6 +73,15 @@ def standing_of(user: User) -> Standing:
         groups=frozenset(now.groups.values_list("name", flat=True)),
         organisations=frozenset(memberships.values_list("organisation_id", flat=True)),
     )
+
+
+def seen_as(user: User, standing: Standing) -> str:
+    """What a form of a user carries to say at which rights it was read (Spec: people 8).
+
+    With a key: who reads it cannot find out memberships that they do not see.
+    """
+    content = json.dumps([user.pk, standing.stored()], sort_keys=True)
+    return salted_hmac("orgchart.standing", content, algorithm="sha256").hexdigest()
 
 
 @needs_transaction

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -66,11 +64,6 @@ class Standing:
             "groups": sorted(self.groups),
             "organisations": sorted(self.organisations, key=lambda one: one or INSTALLATION),
         }
-
-    @property
-    def digest(self) -> str:
-        """What a form of the user carries to say what it was read at (Spec: people 8)."""
-        return hashlib.sha256(json.dumps(self.stored(), sort_keys=True).encode()).hexdigest()
 
 
 NOTHING = Standing(is_active=False, is_staff=False, groups=frozenset(), organisations=frozenset())

@@ -21,7 +21,7 @@ from orgchart.keys import revoke_keys_of_one_person
 from orgchart.models import Organisation, PendingChange
 from orgchart.people import rules
 from orgchart.people.authenticators import remove_authenticators, remove_devices
-from orgchart.people.members import lock_users, save_standing, standing_of
+from orgchart.people.members import lock_users, save_standing, seen_as, standing_of
 from orgchart.people.passwords import (
     acting_as,
     ask_for_code,
@@ -41,13 +41,14 @@ def change_user(
 ) -> PendingChange | None:
     """Give a user this standing, or propose it where a second person must confirm it.
 
-    `seen` is the digest of the standing that the person saw. Returns the proposal, or None where
-    the change took effect. Raises Denied, VERSION_MISMATCH where the user has another one by now.
+    `seen` is what their form says of the standing that they read (`seen_as`). Returns the proposal,
+    or None where the change took effect. Raises Denied, VERSION_MISMATCH where the user has another
+    standing by now.
     """
     with transaction.atomic():
         who = _locked(who)
         before = standing_of(user)
-        if seen not in ("", before.digest):
+        if seen and seen != seen_as(user, before):
             raise Denied(stale(f"user {user.get_username()}", "open it again"))
         if after == before:
             return None

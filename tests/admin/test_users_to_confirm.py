@@ -16,7 +16,7 @@ from core.permissions import PeopleGroup
 from ledger.models import Event
 from nexus_site.console.users import PersonAdmin
 from orgchart.models import ContactRule, GivenPassword, PendingChange
-from orgchart.people.members import standing_of
+from orgchart.people.members import seen_as, standing_of
 from orgchart.people.passwords import (
     ask_for_code,
     code_from,
@@ -211,6 +211,13 @@ class TestAUser:
         decide(second, waiting(), "confirm")
         board.post(page, older)
         assert groups_of(hans) == {HR, OBSERVER}
+
+    def test_says_nothing_of_memberships_that_its_reader_does_not_see(self, member, settings):
+        """Who tried all organisations could find out which of them give the same word."""
+        hans = member("hans", HR)
+        said = seen_as(hans, standing_of(hans))
+        settings.SECRET_KEY = "another" * 10
+        assert seen_as(hans, standing_of(hans)) != said
 
     def test_is_not_changed_by_a_form_that_says_no_rights(self, board, member):
         hans = member("hans", HR)
