@@ -18,7 +18,7 @@ from types import ModuleType
 class CompilingElsewhere:
     """A finder of modules, by which those that never were compiled are compiled elsewhere.
 
-    Only for the process that began it: what is forked from that one compiles for itself.
+    Only for the process that began it: its forked children compile for themselves.
     """
 
     def __init__(self) -> None:
