@@ -157,6 +157,7 @@ class Cluster:
         """Make it serve; say whether this call started it. Safe against other starters."""
         if self.answers(DATABASE):
             return False
+        self._require_own_data()
         with locked(self.data.with_name("postgres.start.lock")):
             if self.answers(DATABASE):
                 return False
@@ -204,6 +205,19 @@ class Cluster:
         if pid is not None and not any(self._ended_by(how, pid, within=s) for how, s in STOPS):
             raise PostgresUnavailable(f"PostgreSQL (process {pid}) does not stop")
         return pid is not None
+
+    def _require_own_data(self) -> None:
+        """Raise before root makes anything, next to another user's data, that its owner cannot use.
+
+        PostgreSQL serves data to its owner alone.
+        """
+        if not self.data.exists():
+            return
+        found, (ours, _) = self.data.stat().st_uid, self.identity.owner or (os.geteuid(), 0)
+        if found != ours:
+            raise PostgresUnavailable(
+                f"{self.data} belongs to user {found}: run this as that user, or while NEXUS runs"
+            )
 
     def _is_stopping(self) -> bool:
         """Whether it was asked to stop and lives: it takes no more connections."""

@@ -44,8 +44,21 @@ def processes_in(data: Path) -> set[int]:
 
 
 def private(path: str, flags: int) -> int:
-    """Open a lock file, for its owner alone: who can read one can hold it, and we would wait."""
-    return os.open(path, flags, 0o600)
+    """Open a lock file, for its owner alone: who can read one can hold it, and we would wait.
+
+    One that root makes belongs to the folder's owner, whose service opens it as well. That owner
+    may have put a link there, to a file of root's: none is followed, and nothing is cut off.
+    Spec: files 24.
+    """
+    kept = (flags & ~os.O_TRUNC) | os.O_NOFOLLOW
+    try:
+        made = os.open(path, kept | os.O_EXCL, 0o600)
+    except FileExistsError:
+        return os.open(path, kept, 0o600)
+    if os.geteuid() == 0:
+        owner = Path(path).parent.stat()
+        os.fchown(made, owner.st_uid, owner.st_gid)
+    return made
 
 
 def holders(lock: Path) -> set[int]:

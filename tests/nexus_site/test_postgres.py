@@ -291,6 +291,16 @@ class TestIdentity:
         finally:
             cluster.stop()
 
+    @pytest.mark.skipif(os.geteuid() != 0, reason="only root can start another's server")
+    def test_leaves_nothing_of_root_next_to_the_data_of_another_user(self, made, tmp_path):
+        """That user's next start would fail at the folder of the socket."""
+        cluster = Cluster.under(tmp_path)
+        shutil.copytree(made, cluster.data)
+        os.chown(cluster.data, 54321, 54321)
+        with pytest.raises(PostgresUnavailable, match="belongs to user 54321: run this as that"):
+            cluster.start()
+        assert [each.name for each in tmp_path.iterdir()] == ["postgres"]
+
     def test_says_what_to_do_when_nothing_works(self, monkeypatch, tmp_path):
         monkeypatch.setattr(os, "geteuid", lambda: 0)
         monkeypatch.setattr(identity, "_works", lambda found, *do: False)

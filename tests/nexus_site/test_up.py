@@ -21,6 +21,7 @@ from django.db import OperationalError
 from nexus_site.management.commands.up import Command
 from nexus_site.run import broker, cluster_lock, roles, up
 from nexus_site.run.fork import fork, status_of
+from nexus_site.run.identity import plain_user
 from nexus_site.run.postgres import Cluster, locked
 from nexus_site.run.processes import PROCESSES, holders, lives
 from tests.patience import PATIENCE, wait_until
@@ -366,6 +367,27 @@ class TestWhatAKilledOneLeft:
         ):
             locks = [*tmp_path.glob("*.lock")]
             assert [stat.S_IMODE(lock.stat().st_mode) for lock in locks] == [0o600] * 3
+
+    @pytest.mark.skipif(os.geteuid() != 0, reason="only root makes files in another's folder")
+    def test_that_root_makes_belongs_to_who_owns_the_folder(self, tmp_path):
+        """As after a backup by root of a service that runs as a user of its own."""
+        os.chown(tmp_path, *plain_user())
+        with locked(tmp_path / "copy.lock"):
+            found = (tmp_path / "copy.lock").stat()
+            assert (found.st_uid, found.st_gid) == plain_user()
+
+    def test_follows_no_link_and_cuts_no_file_off(self, tmp_path):
+        """Who owns the folder is not who takes the lock."""
+        roots, lock = tmp_path / "shadow", tmp_path / "copy.lock"
+        roots.write_text("of root")
+        lock.symlink_to(roots)
+        with pytest.raises(OSError, match=r"copy\.lock"), locked(lock):
+            pass
+        lock.unlink()
+        lock.hardlink_to(roots)
+        with locked(lock):
+            assert roots.read_text() == "of root"
+            assert roots.stat().st_uid == os.geteuid()
 
     def test_is_not_another_start_that_waits_as_well(self, tmp_path, leave):
         child = leave(lambda: time.sleep(600))
