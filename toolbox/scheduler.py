@@ -24,7 +24,7 @@ Handler = Callable[[datetime], int]
 
 BATCH = 200
 TURN = 5.0
-"""Seconds that the due rows of one organisation get in a run, where each has a turn."""
+"""Seconds of a run in which each organisation has a turn: all have equal parts of them."""
 MOST_SILENT = 3600.0
 """Seconds between two messages for one job, at most."""
 STALLED_AFTER = 60.0
@@ -182,8 +182,10 @@ def sweep(
     `act` must leave the row not due. Rows that another sweep holds are skipped; one that fails is
     rolled back alone, logged, and tried at the next run, with the others of the same `by`, such as
     the agent that can make rows fail. `of` leads from a row to its organisation: each has a turn
-    then, and what is left at its end is for the next run (Spec: clocks 18). One row may be a whole
-    thread of escalations, and a batch of them minutes: so a turn ends between two rows.
+    then, of one row at least, and what is left at its end is for the next run (Spec: clocks 18).
+    One row may be a whole thread of escalations, and a batch of them minutes: so a turn ends
+    between two rows. The more organisations have rows, the shorter are their turns: the run holds
+    a thread of the worker, and what falls due meanwhile waits for its end.
 
     PostgreSQL plans for what is due now: a plan kept from a time when much was due would read what
     has ended.
@@ -192,8 +194,9 @@ def sweep(
         return _sweep(due, act, batch, by, ends=math.inf)
     with planned_for_values():
         organisations = list(due.order_by().values_list(of, flat=True).distinct())
+    turn = TURN / max(1, len(organisations))
     return sum(
-        _sweep(due.filter(**{of: one}), act, batch, by, ends=time.monotonic() + TURN)
+        _sweep(due.filter(**{of: one}), act, batch, by, ends=time.monotonic() + turn)
         for one in organisations
     )
 

@@ -89,6 +89,22 @@ class TestSweep:
         monkeypatch.undo()
         assert scheduler.sweep(rows, act, batch=3, of="agent__organisation") == 9
 
+    def test_is_no_longer_for_many_organisations_than_for_one(self, due, monkeypatch):
+        """What falls due meanwhile waits for its end, and seals for a thread of the worker."""
+        other, seen = load_company("dev-team").agent("team-lead"), Counter()
+        IdempotencyRecord.objects.bulk_create(
+            IdempotencyRecord(agent=other, key=f"d{n}", request_digest=b"x", due_at=NOW)
+            for n in range(10)
+        )
+        monkeypatch.setattr(scheduler.time, "monotonic", lambda: float(seen.total()))
+
+        def act(row):
+            seen[row.agent.organisation.slug] += 1
+            delete(row)
+
+        assert scheduler.sweep(due, act, of="agent__organisation") <= scheduler.TURN + 2
+        assert seen["dev-team"] == seen["nexus"] > 1
+
     def test_ends_no_turn_with_a_row_that_fails(self, due, monkeypatch):
         """One that fails after the end of each turn would keep all others from it."""
         monkeypatch.setattr(scheduler, "TURN", 0)
