@@ -7,7 +7,7 @@ import os
 import shutil
 import stat
 import tarfile
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -145,7 +145,7 @@ def unpacked(path: Path, places: Mapping[str, Path]) -> Iterator[None]:
                 if not members or not is_empty(place):
                     continue
                 fresh[name] = _fresh_folder(place)
-                archive.extractall(fresh[name], members, filter=_inside)  # noqa: S202  it stays inside
+                _extract(archive, members, fresh[name])
         yield
         for name, folder in fresh.items():
             _put(folder / name, places[name])
@@ -199,8 +199,7 @@ def _put(whole: Path, place: Path) -> None:
 def _packed(members: Iterable[tarfile.TarInfo], place: str) -> Iterator[tarfile.TarInfo]:
     """What `pack` can have written of a place: each name once, in a folder that came before it.
 
-    So no link is ever on the way to a file or folder. Older versions of Python (CVE-2025-4517) do
-    not see through long chains of links.
+    So no link is ever on the way to a file or folder.
     """
     folders, files, seen = {""}, set(), set()
     for member in members:
@@ -215,20 +214,57 @@ def _packed(members: Iterable[tarfile.TarInfo], place: str) -> Iterator[tarfile.
         seen.add(member.name)
         if member.isdir():
             folders.add(member.name)
-        elif member.type == tarfile.REGTYPE:
+        elif member.type == tarfile.REGTYPE and not member.issparse():
             files.add(member.name)
         elif not folder or not (member.issym() or member.islnk()):
             continue
         yield member
 
 
-def _inside(member: tarfile.TarInfo, place: str) -> tarfile.TarInfo | None:
-    """Leave out what would reach outside of its place: absolute paths and links, devices.
+def _extract(archive: tarfile.TarFile, members: Sequence[tarfile.TarInfo], fresh: Path) -> None:
+    """Make what was packed in a folder: plain files and folders, and links that stay inside.
 
-    Folders keep their modes, so what was closed stays closed: the filter alone gives new ones.
+    Not by the library: it does this safely from 3.11.4 on, and systems have older ones. What root
+    makes belongs to who owns the place, as its service must read and write it (Spec: files 24).
     """
-    try:
-        found = tarfile.data_filter(member, place)
-    except tarfile.FilterError:
-        return None
-    return found.replace(mode=member.mode & 0o755) if member.isdir() else found
+    owner = fresh.parent.stat()
+    made: list[tuple[Path, tarfile.TarInfo]] = []
+    for member in members:
+        path = fresh / member.name
+        if member.isdir():
+            path.mkdir(mode=0o700)
+        elif member.issym():
+            if not _is_inside(path, member.linkname, fresh):
+                continue
+            path.symlink_to(member.linkname)
+        elif member.islnk():
+            path.hardlink_to(fresh / member.linkname)
+        else:
+            _write(archive, member, path)
+        if os.geteuid() == 0:
+            os.chown(path, owner.st_uid, owner.st_gid, follow_symlinks=False)
+        if not member.issym():
+            made.append((path, member))
+    for path, member in reversed(made):  # folders after what is in them
+        path.chmod(_mode_of(member))
+        os.utime(path, (member.mtime, member.mtime))
+
+
+def _is_inside(link: Path, target: str, fresh: Path) -> bool:
+    """Whether a link leads to a place in the folder that is unpacked; one in a circle does."""
+    leads_to = os.path.realpath(link.parent / target)  # `resolve` raises for a circle
+    return Path(leads_to).is_relative_to(fresh.resolve())
+
+
+def _write(archive: tarfile.TarFile, member: tarfile.TarInfo, path: Path) -> None:
+    packed = archive.extractfile(member)
+    assert packed is not None  # noqa: S101  of a plain file there is one
+    with packed, path.open("xb") as file:
+        shutil.copyfileobj(packed, file)
+
+
+def _mode_of(member: tarfile.TarInfo) -> int:
+    """Only the owner may write. Folders keep their modes, so what was closed stays closed."""
+    if member.isdir():
+        return member.mode & 0o755
+    return (member.mode & (0o755 if member.mode & 0o100 else 0o644)) | 0o600

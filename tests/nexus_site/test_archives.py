@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from nexus_site.run import archives
+from nexus_site.run.identity import plain_user
 from orgchart.policy.paths import MAX_PATH
 from tests.disks import disk
 
@@ -231,6 +232,30 @@ class TestAPlaceThatExists:
         assert list(place.iterdir()) == []
 
 
+class TestWhatIsUnpacked:
+    def test_needs_no_newer_python(self, tree, packed, tmp_path, monkeypatch):
+        """The library's own way asks for 3.11.4, and Debian 12 has 3.11.2."""
+        packed()
+        monkeypatch.delattr(tarfile.TarFile, "extractall")
+        with archives.unpacked(tmp_path / "tree.tar", {"company": tmp_path / "new"}):
+            pass
+        assert (tmp_path / "new" / "plan.md").read_text() == (tree / "plan.md").read_text()
+
+    @pytest.mark.skipif(os.geteuid() != 0, reason="only root gives files away")
+    def test_belongs_to_who_owns_the_place(self, tree, packed, tmp_path):
+        """Spec: files 24."""
+        (tree / "link").symlink_to("plan.md")
+        packed()
+        place = tmp_path / "var" / "company"
+        place.parent.mkdir()
+        os.chown(place.parent, *plain_user())
+        with archives.unpacked(tmp_path / "tree.tar", {"company": place}):
+            pass
+        found = {each.name: each.lstat() for each in (place, *place.rglob("*"))}
+        assert {"company", "plan.md", "link"} <= found.keys()
+        assert {(each.st_uid, each.st_gid) for each in found.values()} == {plain_user()}
+
+
 class TestADamagedArchive:
     """Of one whose digest is not kept, as that of the keys, what follows the damage is missing."""
 
@@ -354,6 +379,15 @@ class TestAnArchiveOfOthers:
             (b"0", "company/d/plan.md", "Another plan."),
         ]
         assert unpack(*twice) == {"d", "d/plan.md"}
+
+    def test_has_links_in_a_circle(self, unpack):
+        circle = [
+            (b"5", "company", ""),
+            (b"2", "company/self", "self"),
+            (b"2", "company/to", "self/x"),
+            (b"2", "company/out", "../../outside"),
+        ]
+        assert unpack(*circle) == {"self", "to"}
 
     @pytest.mark.parametrize("packing", ["gz", "bz2", "xz"])
     def test_is_not_packed_small(self, tmp_path, packing):
