@@ -14,8 +14,10 @@ SOURCE = "LC_MESSAGES/django.po"
 def compiled_catalogues(source: Path, kept: Path) -> Path:
     """The folder with a `.mo` for every `.po` under `source`, compiled if they changed.
 
-    Several processes may do so at once: each replaces whole files.
+    Several processes may do so at once: each replaces whole files. What a command of root's makes
+    belongs to who owns the folder above, whose service compiles them anew (Spec: files 24).
     """
+    made = False
     for po in sorted(source.glob(f"*/{SOURCE}")):
         mo = kept / po.relative_to(source).with_suffix(".mo")
         stamp = mo.with_suffix(".sha256")
@@ -24,6 +26,11 @@ def compiled_catalogues(source: Path, kept: Path) -> Path:
         if not (mo.exists() and stamp.exists() and stamp.read_text() == digest):
             _replace(mo, compiled(content))
             _replace(stamp, digest.encode())
+            made = True
+    if made and os.geteuid() == 0:
+        owner = kept.parent.stat()
+        for path in (kept, *kept.rglob("*")):
+            os.chown(path, owner.st_uid, owner.st_gid, follow_symlinks=False)
     return kept
 
 

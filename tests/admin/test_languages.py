@@ -1,5 +1,7 @@
 """Every page in Chinese: chosen by a person, complete, and the record stays English."""
 
+import os
+
 import pytest
 from django.apps import apps
 from django.conf import settings
@@ -20,6 +22,7 @@ from nexus_site.languages.messages import (
 from nexus_site.languages.names import is_code, names_of_models
 from nexus_site.languages.scripts import script_texts
 from nexus_site.languages.wanted import LOCALES, SAME, file_of, wanted_messages
+from nexus_site.run.identity import plain_user
 from orgchart.organisation_settings import SETTINGS
 from tests.admin.english import english_on
 
@@ -75,6 +78,17 @@ class TestTheCatalogue:
         before = compiled.stat().st_mtime_ns
         compiled_catalogues(source, kept)
         assert compiled.stat().st_mtime_ns == before
+
+    @pytest.mark.skipif(os.geteuid() != 0, reason="only root gives files away")
+    def test_belongs_to_the_service_where_root_compiled_it(self, tmp_path):
+        source, var = tmp_path / "locale", tmp_path / "var"
+        po = source / "zh_Hans" / "LC_MESSAGES" / "django.po"
+        po.parent.mkdir(parents=True)
+        po.write_bytes(Translations("zh_Hans", {Message("Mail"): "邮件"}).written())
+        var.mkdir()
+        os.chown(var, *plain_user())
+        compiled_catalogues(source, var / "locale")
+        assert {each.stat().st_uid for each in var.rglob("*")} == {plain_user()[0]}
 
 
 class TestTheTextsToTranslate:
