@@ -192,7 +192,7 @@ class MemoryAdmin(ActingAdmin):
         """The list needs no search index."""
         return super().get_queryset(request).defer("words")
 
-    beginning = computed_column(_("entry"), lambda row: text(row.text, 80))
+    beginning = computed_column(_("text"), lambda row: text(row.text, 80))
 
     entry = shown_column("text", _("text"), block)
 
