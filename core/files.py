@@ -16,16 +16,13 @@ UNFINISHED = ".unfinished"
 def place(path: Path, content: bytes, *, replace: bool) -> None:
     """Put a whole file in place at once, mode 0600; without `replace` never over another.
 
-    It is on the disk then, its name too: what is recorded after it relies on it. Its owner is the
-    folder's, so that the service can read what a command of root's placed.
+    It is on the disk then, its name too: what is recorded after it relies on it.
     """
-    owner = path.parent.stat()
     fresh = path.with_name(f".{path.name}.{token_hex(8)}")
     descriptor = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     try:
         with os.fdopen(descriptor, "wb") as file:
-            if os.geteuid() == 0:
-                os.fchown(descriptor, owner.st_uid, owner.st_gid)
+            os.fchown(descriptor, *owner_in(path.parent))
             file.write(content)
             file.flush()
             os.fsync(file.fileno())
@@ -38,6 +35,17 @@ def place(path: Path, content: bytes, *, replace: bool) -> None:
     finally:
         fresh.unlink(missing_ok=True)
     keep_names(path.parent)
+
+
+def owner_in(folder: Path) -> tuple[int, int]:
+    """User and group of what is made in a folder, as `chown` takes them (Spec: files 24).
+
+    What root makes belongs to the folder's owner, whose service uses it; else all stays as it is.
+    """
+    if os.geteuid() != 0:
+        return -1, -1
+    owner = folder.stat()
+    return owner.st_uid, owner.st_gid
 
 
 def keep_names(folder: Path) -> None:

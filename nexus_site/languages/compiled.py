@@ -8,16 +8,16 @@ import tempfile
 from hashlib import sha256
 from pathlib import Path
 
+from core.files import owner_in
+
 SOURCE = "LC_MESSAGES/django.po"
 
 
 def compiled_catalogues(source: Path, kept: Path) -> Path:
     """The folder with a `.mo` for every `.po` under `source`, compiled if they changed.
 
-    Several processes may do so at once: each replaces whole files. What a command of root's makes
-    belongs to who owns the folder above, whose service compiles them anew (Spec: files 24).
+    Several processes may do so at once: each replaces whole files.
     """
-    made = False
     for po in sorted(source.glob(f"*/{SOURCE}")):
         mo = kept / po.relative_to(source).with_suffix(".mo")
         stamp = mo.with_suffix(".sha256")
@@ -26,11 +26,6 @@ def compiled_catalogues(source: Path, kept: Path) -> Path:
         if not (mo.exists() and stamp.exists() and stamp.read_text() == digest):
             _replace(mo, compiled(content))
             _replace(stamp, digest.encode())
-            made = True
-    if made and os.geteuid() == 0:
-        owner = kept.parent.stat()
-        for path in (kept, *kept.rglob("*")):
-            os.chown(path, owner.st_uid, owner.st_gid, follow_symlinks=False)
     return kept
 
 
@@ -47,9 +42,19 @@ def compiled(po: bytes) -> bytes:
 
 
 def _replace(file: Path, content: bytes) -> None:
-    file.parent.mkdir(parents=True, exist_ok=True)
+    _make_folder(file.parent)
     descriptor, name = tempfile.mkstemp(dir=file.parent)
     with os.fdopen(descriptor, "wb") as written:
+        os.fchown(descriptor, *owner_in(file.parent))
+        os.fchmod(descriptor, 0o644)
         written.write(content)
-    Path(name).chmod(0o644)
     Path(name).replace(file)
+
+
+def _make_folder(folder: Path) -> None:
+    """Make a folder and those above it; what is there already keeps its owner."""
+    if folder.is_dir():
+        return
+    _make_folder(folder.parent)
+    folder.mkdir(exist_ok=True)
+    os.chown(folder, *owner_in(folder.parent), follow_symlinks=False)

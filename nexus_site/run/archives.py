@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO
 
+from core.files import owner_in
 from orgchart.policy.paths import MAX_PATH
 
 AS_IT_IS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
@@ -226,28 +227,37 @@ def _extract(archive: tarfile.TarFile, members: Sequence[tarfile.TarInfo], fresh
 
     Not by the library: it does this safely from 3.11.4 on, and systems have older ones. What root
     makes belongs to who owns the place, as its service must read and write it (Spec: files 24).
+    That owner can put another folder in the place of the one that is filled, so it is named by its
+    descriptor; a folder in it is given away when all in it is done. Raises PermissionError where
+    that happened.
     """
-    owner = fresh.parent.stat()
-    made: list[tuple[Path, tarfile.TarInfo]] = []
-    for member in members:
-        path = fresh / member.name
-        if member.isdir():
-            path.mkdir(mode=0o700)
-        elif member.issym():
-            if not _is_inside(path, member.linkname, fresh):
-                continue
-            path.symlink_to(member.linkname)
-        elif member.islnk():
-            path.hardlink_to(fresh / member.linkname)
-        else:
-            _write(archive, member, path)
-        if os.geteuid() == 0:
-            os.chown(path, owner.st_uid, owner.st_gid, follow_symlinks=False)
-        if not member.issym():
-            made.append((path, member))
-    for path, member in reversed(made):  # folders after what is in them
-        path.chmod(_mode_of(member))
-        os.utime(path, (member.mtime, member.mtime))
+    owner = owner_in(fresh.parent)
+    base = os.open(fresh, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+    try:
+        folders = []
+        for member in members:
+            name = member.name
+            if member.isdir():
+                os.mkdir(name, 0o700, dir_fd=base)
+                folders.append(member)
+            elif member.issym():
+                if _is_inside(fresh / name, member.linkname, fresh):
+                    os.symlink(member.linkname, name, dir_fd=base)
+                    os.chown(name, *owner, dir_fd=base, follow_symlinks=False)
+            elif member.islnk():
+                os.link(member.linkname, name, src_dir_fd=base, dst_dir_fd=base)
+            else:
+                _write(archive, member, base, owner)
+        for member in reversed(folders):
+            made = os.open(member.name, os.O_RDONLY | os.O_DIRECTORY, dir_fd=base)
+            try:
+                _finish(made, member, owner)
+            finally:
+                os.close(made)
+        if not os.path.samestat(fresh.lstat(), os.fstat(base)):
+            raise PermissionError(errno.EPERM, "another folder took its place", str(fresh))
+    finally:
+        os.close(base)
 
 
 def _is_inside(link: Path, target: str, fresh: Path) -> bool:
@@ -256,15 +266,27 @@ def _is_inside(link: Path, target: str, fresh: Path) -> bool:
     return Path(leads_to).is_relative_to(fresh.resolve())
 
 
-def _write(archive: tarfile.TarFile, member: tarfile.TarInfo, path: Path) -> None:
+def _write(
+    archive: tarfile.TarFile, member: tarfile.TarInfo, base: int, owner: tuple[int, int]
+) -> None:
     packed = archive.extractfile(member)
     assert packed is not None  # noqa: S101  of a plain file there is one
-    with packed, path.open("xb") as file:
+    made = os.open(member.name, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600, dir_fd=base)
+    with packed, os.fdopen(made, "wb") as file:
         shutil.copyfileobj(packed, file)
+        file.flush()
+        _finish(made, member, owner)
 
 
-def _mode_of(member: tarfile.TarInfo) -> int:
-    """Only the owner may write. Folders keep their modes, so what was closed stays closed."""
+def _finish(made: int, member: tarfile.TarInfo, owner: tuple[int, int]) -> None:
+    """Give a file or folder its mode, its time and its owner.
+
+    Only the owner may write. Folders keep their modes, so what was closed stays closed.
+    """
     if member.isdir():
-        return member.mode & 0o755
-    return (member.mode & (0o755 if member.mode & 0o100 else 0o644)) | 0o600
+        mode = member.mode & 0o755
+    else:
+        mode = (member.mode & (0o755 if member.mode & 0o100 else 0o644)) | 0o600
+    os.fchmod(made, mode)
+    os.utime(made, (member.mtime, member.mtime))
+    os.fchown(made, *owner)

@@ -4,6 +4,8 @@ import os
 import signal
 from pathlib import Path
 
+from core.files import owner_in
+
 PROCESSES = Path("/proc")
 
 
@@ -55,9 +57,7 @@ def private(path: str, flags: int) -> int:
         made = os.open(path, kept | os.O_EXCL, 0o600)
     except FileExistsError:
         return os.open(path, kept, 0o600)
-    if os.geteuid() == 0:
-        owner = Path(path).parent.stat()
-        os.fchown(made, owner.st_uid, owner.st_gid)
+    os.fchown(made, *owner_in(Path(path).parent))
     return made
 
 

@@ -91,6 +91,19 @@ class TestTheCatalogue:
         compiled_catalogues(source, var / "locale")
         assert {each.stat().st_uid for each in var.rglob("*")} == {plain_user()[0]}
 
+    @pytest.mark.skipif(os.geteuid() != 0, reason="only root gives files away")
+    def test_gives_nothing_away_that_a_planted_link_leads_to(self, tmp_path):
+        source, var, roots = tmp_path / "locale", tmp_path / "var", tmp_path / "etc"
+        po = source / "zh_Hans" / "LC_MESSAGES" / "django.po"
+        for folder in (po.parent, var, roots / "folder"):
+            folder.mkdir(parents=True)
+        po.write_bytes(Translations("zh_Hans", {Message("Mail"): "邮件"}).written())
+        (roots / "folder" / "shadow").write_text("of root")
+        os.chown(var, *plain_user())
+        (var / "locale").symlink_to(roots)
+        compiled_catalogues(source, var / "locale")
+        assert {each.stat().st_uid for each in (roots, *roots.rglob("*"))} == {0}
+
 
 class TestTheTextsToTranslate:
     def test_are_found_in_python(self):

@@ -255,6 +255,31 @@ class TestWhatIsUnpacked:
         assert {"company", "plan.md", "link"} <= found.keys()
         assert {(each.st_uid, each.st_gid) for each in found.values()} == {plain_user()}
 
+    def test_is_nowhere_else_when_another_folder_takes_its_place(
+        self, packed, tmp_path, monkeypatch
+    ):
+        """Who owns the place can do this while root restores."""
+        packed()
+        elsewhere, write = tmp_path / "elsewhere", archives._write
+        (elsewhere / "company").mkdir(parents=True)
+        before = elsewhere.joinpath("company").stat()
+
+        def late(archive, member, *rest):
+            (fresh,) = tmp_path.glob(f"*{archives.UNFINISHED}")
+            if not fresh.is_symlink():
+                fresh.rename(tmp_path / "moved")
+                fresh.symlink_to(elsewhere)
+            write(archive, member, *rest)
+
+        monkeypatch.setattr(archives, "_write", late)
+        with (
+            pytest.raises(PermissionError, match="another folder took its place"),
+            archives.unpacked(tmp_path / "tree.tar", {"company": tmp_path / "new"}),
+        ):
+            pass
+        assert [*elsewhere.rglob("*")] == [elsewhere / "company"]
+        assert elsewhere.joinpath("company").stat() == before
+
 
 class TestADamagedArchive:
     """Of one whose digest is not kept, as that of the keys, what follows the damage is missing."""
