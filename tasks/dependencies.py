@@ -29,10 +29,10 @@ from orgchart.policy.compiled import Policy
 from orgchart.policy.parties import BOARD_PARTY
 from tasks.callers import charge_rows
 from tasks.notifications import notify_unblocked
-from tasks.rules.actors import TaskActor, enforcement_of
+from tasks.rules.actors import TaskActor
 from tasks.rules.changes import subject_of
 from tasks.rules.ownership import already_ended, can_change
-from tasks.rules.updates import is_refused
+from tasks.rules.updates import effect_of
 from tasks.rules.values import TaskRow, TaskUpdate
 from tasks.rules.visibility import readership_of
 from tasks.store import not_found, number_of, read_short_tasks
@@ -199,9 +199,10 @@ def _require_changeable(
         allowed = can_change(actor, other, TaskUpdate(add_blocked_by=(str(row.number),)))
         if not isinstance(allowed, Deny):
             continue
-        if is_refused(actor, allowed):
+        effect = effect_of(allowed, actor)
+        if effect is Enforcement.ENFORCE:
             raise Denied(allowed)
-        if enforcement_of(actor.policy) is Enforcement.WARN:
+        if effect is Enforcement.WARN:
             found.append(allowed)
     return tuple(found)
 

@@ -17,11 +17,11 @@ from ledger.services import insert_event, record
 from tasks.callers import actor_of
 from tasks.models import Comment
 from tasks.results import CommentLine, CommentResult, TaskResult
-from tasks.rules.actors import TaskActor, enforcement_of
+from tasks.rules.actors import TaskActor
 from tasks.rules.approval import can_approve
 from tasks.rules.changes import TaskChange, subject_of, warning_event
 from tasks.rules.ownership import can_comment
-from tasks.rules.updates import can_apply_to_version, is_refused
+from tasks.rules.updates import can_apply_to_version, effect_of
 from tasks.rules.values import TaskRow, TaskUpdate
 from tasks.rules.visibility import Readership, readership_of
 from tasks.store import read_for, save_change, task_result
@@ -129,12 +129,13 @@ def approve_task(
     with transaction.atomic():
         row = read_for(actor, task_id, lock=True)
         version = can_apply_to_version(actor, row, TaskUpdate(expected_version=expected_version))
-        if isinstance(version, Deny) and is_refused(actor, version):
+        effect = effect_of(version, actor) if isinstance(version, Deny) else Enforcement.OFF
+        if effect is Enforcement.ENFORCE:
             caller.require(version)
         caller.require(can_approve(actor, row))
         row = _save_approval(caller, actor, row, approve=approve, now=now)
         warnings: list[Deny] = []
-        if isinstance(version, Deny) and enforcement_of(actor.policy) is Enforcement.WARN:
+        if isinstance(version, Deny) and effect is Enforcement.WARN:
             warnings.append(version)
         for one in warnings:
             insert_event(warning_event(one, caller, subject_of(actor.policy, row.number), now))

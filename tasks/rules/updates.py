@@ -62,21 +62,23 @@ def can_update(actor: TaskActor, task: TaskRow, update: TaskUpdate) -> UpdateDec
         found = check(actor, task, update)
         if isinstance(found, Allow):
             continue
-        if is_refused(actor, found):
+        effect = effect_of(found, actor)
+        if effect is Enforcement.ENFORCE:
             return UpdateDecision(found, tuple(warnings))
-        if enforcement_of(actor.policy) is Enforcement.WARN:
+        if effect is Enforcement.WARN:
             warnings.append(found)
     return UpdateDecision(YES, tuple(warnings))
 
 
-def is_refused(actor: TaskActor, found: Deny) -> bool:
-    """Whether a refusal is one under this `enforcement`; a person's older form is one under each.
+def effect_of(found: Deny, actor: TaskActor) -> Enforcement:
+    """What `enforcement` makes of a refusal: it is one, it is a warning, or it is nothing.
 
-    Spec: tasks 36, people 8.
+    A person's older form is refused whatever it says (Spec: tasks 36, people 8).
     """
-    if found.code not in SOFT or enforcement_of(actor.policy) is Enforcement.ENFORCE:
-        return True
-    return found.code is Code.VERSION_MISMATCH and isinstance(actor.party, Board)
+    is_older_form = found.code is Code.VERSION_MISMATCH and isinstance(actor.party, Board)
+    if found.code not in SOFT or is_older_form:
+        return Enforcement.ENFORCE
+    return enforcement_of(actor.policy)
 
 
 def can_apply_to_version(actor: TaskActor, task: TaskRow, update: TaskUpdate) -> Decision:
