@@ -108,9 +108,7 @@ def trusted() -> dict[str, bytes]:
     try:
         known = [read_public(line) for line in lines]
     except ValueError as problem:
-        raise KeyMissing(
-            f"{source} holds {len(lines)} public keys, and one of them is none: {problem}"
-        ) from None
+        raise KeyMissing(f"{source} names what is no public key: {problem}") from None
     own = [signer(may_create=False).public] if settings.LEDGER_SIGNING_KEY else []
     return index_keys([*known, *own])
 

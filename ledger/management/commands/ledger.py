@@ -109,15 +109,15 @@ class Command(BaseCommand):
         self.stdout.write(f"the chain ends with seal {last.number if last else 0} here")
 
     def _export(self, options: dict[str, Any]) -> None:
-        now = database_now()
-        seal_events(now=now)
-        chosen = {name: options[name] for name in ("organisation", "since", "until")}
         number = options["organisation"]
         if number is not None and not Event.objects.filter(organisation_id=number).exists():
             raise CommandError(
                 f"no event is of an organisation with the id {number}; "
                 "the id is in the address of the organisation's page"
             )
+        now = database_now()
+        seal_events(now=now)
+        chosen = {name: options[name] for name in ("organisation", "since", "until")}
         signer = keys.signer(may_create=last_seal() is None)
         path = write_export(options["path"], selection=Selection(**chosen), signer=signer, now=now)
         self.stdout.write(str(path))
