@@ -20,6 +20,7 @@ PATTERNS = (
     _("notices may go to internal addresses"),
     _("changes of tasks are refused without the required role and version"),
     _("changes of tasks without the required role or version leave an event"),
+    _("tasks that require %(role)s have an agent that can take them"),
     _("tasks of type %(type)s wait for approval"),
     _("sessions may be in %(mode)s"),
     _("members of %(group)s may delegate to each other"),

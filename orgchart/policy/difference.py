@@ -194,6 +194,13 @@ def facts(policy: Policy, without: frozenset[str] = frozenset()) -> Iterator[str
             yield f"{manager} manages {agent.handle}"
         if agent.handle not in without:
             yield from _agent_facts(policy, agent)
+    yield from _role_facts(policy)
+
+
+def _role_facts(policy: Policy) -> Iterator[str]:
+    """Which roles an active agent holds (Spec: tasks 22), and what each role is."""
+    for held in policy.holders:
+        yield f"tasks that require {held} have an agent that can take them"
     for role in policy.roles.values():
         if role.kind is not Kind.WORKER:
             yield f"{role.name} is of kind {role.kind}"

@@ -130,13 +130,19 @@ class TaskActor:
         return isinstance(self.party, Board) or self.party.superior == BOARD
 
     def leads_open(self, required_role: str) -> bool:
-        """Whether the lead leads an unowned task of this role: one that its people could do."""
+        """Whether the lead leads an unowned task of this role.
+
+        It is one that its people could do, or that no active agent could take (Spec: tasks 22).
+        """
         if not self.is_lead:
             return False
         if isinstance(self.party, Board) or self._leads_all or not required_role:
             return True
         people = (self.party, *self.policy.workers_of(self.party))
-        return any(is_for(required_role, one) for one in people)
+        if any(is_for(required_role, one) for one in people):
+            return True
+        active = (one for one in self.policy.agents.values() if one.active)
+        return not any(is_for(required_role, one) for one in active)
 
 
 def enforcement_of(policy: Policy) -> Enforcement:

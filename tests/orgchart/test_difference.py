@@ -228,6 +228,7 @@ def test_names_all_that_goes_with_who_is_deactivated():
     assert allowed == []
     assert "qa_worker acts as qa_worker (level 3)" in forbidden
     assert "it_manager may send info to qa_worker" in forbidden
+    assert "tasks that require qa_worker have an agent that can take them" in forbidden
 
 
 def test_names_the_built_ins_of_an_agent_in_one_line(monkeypatch):

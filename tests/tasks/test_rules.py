@@ -156,6 +156,16 @@ class TestClaims:
             assert isinstance(without, Deny)
             assert "forceAssign" not in without.next_action
 
+    def test_a_manager_forces_work_that_no_active_agent_could_take(self):
+        """A pack renamed or removed the role, or its only holder left."""
+        holder = NEXUS.agents["hr_manager"]
+        left = replace(NEXUS, agents={**NEXUS.agents, holder.handle: replace(holder, active=False)})
+        asked = {"owner": "backend_worker", "force": True}
+        assert update(actor("it_manager", NEXUS), task(required_role="gone"), **asked) == "OK"
+        assert update(actor("it_manager", left), task(required_role="hr_manager"), **asked) == "OK"
+        begun = task("in_progress", workers=[5], required_role="gone")
+        assert update(actor("backend_worker", NEXUS), begun, **asked) == "FORCE_ASSIGN_DENIED"
+
     def test_its_own_handle_fits_as_well_as_its_role(self):
         worker = NEXUS.agents["backend_worker_2"]
         for required, outcome in [
