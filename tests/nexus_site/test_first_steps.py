@@ -1,6 +1,7 @@
 """What a person does first: change a password that others know, enrol a second factor."""
 
 import re
+from concurrent.futures import ThreadPoolExecutor
 from threading import Thread
 
 import pytest
@@ -27,7 +28,7 @@ from orgchart.people.passwords import (
     known_to,
     take_password,
 )
-from tests.concurrency import connect_apart, is_waiting_for_a_lock
+from tests.concurrency import at_once, connect_apart, is_waiting_for_a_lock
 from tests.patience import wait_until
 from tests.people import join
 
@@ -368,4 +369,16 @@ class TestASuperuser:
     def test_that_is_not_made_leaves_no_event(self, alice, monkeypatch):
         with pytest.raises(CommandError, match="already taken"):
             self.make(monkeypatch, "alice")
+        assert not Event.objects.filter(action="member.added").exists()
+
+    @pytest.mark.django_db(transaction=True)
+    def test_whose_name_is_taken_meanwhile_is_refused(self, monkeypatch):
+        with ThreadPoolExecutor(1) as other:
+            with transaction.atomic():
+                User.objects.create_user("root")
+                answer = other.submit(at_once, [lambda: self.make(monkeypatch)])
+                wait_until(is_waiting_for_a_lock)
+            (refused,) = answer.result()
+        assert isinstance(refused, CommandError)
+        assert "already taken" in str(refused)
         assert not Event.objects.filter(action="member.added").exists()

@@ -6,7 +6,8 @@ from typing import Any
 
 from django.contrib.auth.management.commands import createsuperuser
 from django.contrib.auth.models import User
-from django.db import connection, transaction
+from django.core.management import CommandError
+from django.db import IntegrityError, connection, transaction
 from django.db.models import QuerySet
 
 from core.actions import Action
@@ -23,6 +24,13 @@ class Command(createsuperuser.Command):
     """Make the user and its event at once, and end keys as another new member of a Board does."""
 
     def handle(self, *args: Any, **options: Any) -> None:
+        """Ask and make. Raises CommandError where another takes the name meanwhile."""
+        try:
+            self._make(args, options)
+        except IntegrityError as problem:
+            raise CommandError("Error: That username is already taken.") from problem
+
+    def _make(self, args: tuple[Any, ...], options: dict[str, Any]) -> None:
         """Ask and make. While it asks, its transaction has written nothing: sealing goes on."""
         superusers = User.objects.filter(is_superuser=True)
         with transaction.atomic():
