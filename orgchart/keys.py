@@ -131,6 +131,24 @@ def revoke_key(
             )
 
 
+def replace_keys(*, caller: Person, now: datetime, reason: str) -> dict[str, str]:
+    """End every key of the caller's organisation; a new one for each active agent, by handle.
+
+    All of it or nothing (Spec: wire 32). Raises Denied as `revoke_key` and `issue_key`.
+    """
+    agents = Agent.objects.filter(organisation_id=caller.organisation_id).order_by("handle")
+    with transaction.atomic():
+        # A key that is issued meanwhile is one of those that end.
+        Organisation.objects.select_for_update(no_key=True).get(id=caller.organisation_id)
+        old = ApiKey.objects.filter(agent__in=agents, revoked_at=None).order_by("pk")
+        for prefix in old.values_list("prefix", flat=True):
+            revoke_key(prefix=prefix, caller=caller, now=now, reason=reason)
+        return {
+            agent.handle: issue_key(agent=agent, caller=caller, now=now)
+            for agent in agents.filter(active=True)
+        }
+
+
 def revoke_keys_of(agent: Agent, *, caller: Actor, now: datetime) -> None:
     """End every key of an agent, as a part of the change that its caller records."""
     _end(ApiKey.objects.filter(agent=agent), caller, now)

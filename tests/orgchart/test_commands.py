@@ -1,5 +1,6 @@
 """`manage.py org …` and `manage.py issue_key …`: one clear answer, or one clear refusal."""
 
+import json
 import os
 import subprocess
 import sys
@@ -12,7 +13,7 @@ from django.core.management import CommandError, call_command
 
 from ledger.models import Event
 from orgchart.keys import digest_of
-from orgchart.models import ApiKey, Organisation
+from orgchart.models import Agent, ApiKey, Organisation
 from tests.orgchart.world import PACKS, edited, write_pack
 
 pytestmark = pytest.mark.django_db
@@ -289,3 +290,39 @@ def test_a_mistake_is_lines_on_standard_error_and_exit_1(tmp_path):
         f"{tmp_path}/roles.yaml:12: there is no tool read_cod; did you mean read_code?",
         "CommandError: 1 problem, nothing is loaded",
     ]
+
+
+class TestReplaceKeys:
+    """`manage.py issue_key ORG --all`, where all keys of an organisation are known to others."""
+
+    def test_ends_each_key_and_prints_one_for_each_active_agent(self, acme):
+        old = [run("issue_key", "acme", name)[0] for name in ("boss", "crew.one", "boss")]
+        Agent.objects.filter(handle="hand_two").update(active=False)
+        fresh = json.loads("".join(run("issue_key", "acme", "--all", "--reason", "leaked")))
+        active = Agent.objects.filter(active=True).values_list("handle", flat=True)
+        assert sorted(fresh) == sorted(active)
+        works = {bytes(row.digest) for row in ApiKey.objects.filter(revoked_at=None)}
+        assert works == {digest_of(key) for key in fresh.values()}
+        ended = Event.objects.filter(action="key.revoked", reason="leaked")
+        assert {event.subject for event in ended} == {f"key:{key[:12]}" for key in old}
+
+    def test_leaves_those_of_another_organisation(self, acme, pack):
+        write_pack(pack, edited("organisation.yaml", ("acme", "other")))
+        run("org", "load", pack)
+        run("issue_key", "other", "boss")
+        run("issue_key", "acme", "--all")
+        assert ApiKey.objects.get(agent__organisation__slug="other").revoked_at is None
+
+    def test_ends_none_where_the_new_ones_could_not_be_printed(self, acme):
+        class Closed(StringIO):
+            def flush(self):
+                raise BrokenPipeError
+
+        run("issue_key", "acme", "boss")
+        with pytest.raises(BrokenPipeError):
+            call_command("issue_key", "acme", "--all", stdout=Closed())
+        assert ApiKey.objects.get().revoked_at is None
+
+    @pytest.mark.parametrize("words", [(), ("acme", "boss")])
+    def test_asks_for_an_organisation_alone(self, acme, words):
+        assert "name" in refusal("issue_key", *words, "--all")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from argparse import ArgumentParser
 from typing import Any
 
@@ -14,46 +15,55 @@ from core.key_form import PREFIX_LENGTH
 from core.people import operator
 from orgchart.commands import organisation_of
 from orgchart.compiling import compile_policy
-from orgchart.keys import issue_key, revoke_key
+from orgchart.keys import issue_key, replace_keys, revoke_key
 from orgchart.models import Agent, ApiKey, Organisation
 
 NO_REASON = "revoked at the command line, no reason given"
+USAGE = "name the organisation and the agent: issue_key ORG AGENT"
 
 
 class Command(BaseCommand):
     """Issue a key, or end one."""
 
-    help = "Print a new API key for an agent; --revoke PREFIX ends one"
+    help = "Print a new API key for an agent; --revoke PREFIX ends one; --all replaces all of ORG"
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         """Name the organisation and the agent; a key's prefix says both."""
         parser.add_argument("organisation", metavar="ORG", nargs="?")
         parser.add_argument("agent", metavar="AGENT", nargs="?", help="handle, address or alias")
-        parser.add_argument("--revoke", metavar="PREFIX", help="end the key that begins so")
-        parser.add_argument("--reason", default=NO_REASON, help="why the key ends, for the record")
+        which = parser.add_mutually_exclusive_group()
+        which.add_argument("--revoke", metavar="PREFIX", help="end the key that begins so")
+        which.add_argument(
+            "--all",
+            action="store_true",
+            help="end every key of ORG; print a new one for each active agent, as JSON",
+        )
+        parser.add_argument("--reason", default=NO_REASON, help="why keys end, for the record")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        """Print the key once; it is not kept."""
+        """Print the key once, or all of them; they are not kept."""
         prefix = options["revoke"]
         organisation = self._organisation(options["organisation"], prefix)
         agent = self._agent(organisation, options["agent"]) if options["agent"] else None
         caller = operator(organisation.id, organisation.policy_version)
+        now, reason = database_now(), options["reason"]
         try:
             if prefix is not None:
                 whose = agent.id if agent else None
-                revoke_key(
-                    prefix=prefix,
-                    caller=caller,
-                    now=database_now(),
-                    reason=options["reason"],
-                    agent_id=whose,
-                )
-            elif agent is None:
-                raise CommandError("name the organisation and the agent: issue_key ORG AGENT")
-            else:
-                with transaction.atomic():  # none is ever valid and not printed
-                    self.stdout.write(issue_key(agent=agent, caller=caller, now=database_now()))
-                    self.stdout.flush()
+                revoke_key(prefix=prefix, caller=caller, now=now, reason=reason, agent_id=whose)
+                return
+            with transaction.atomic():  # none is ever valid and not printed
+                if options["all"]:
+                    if agent is not None:
+                        raise CommandError("--all replaces the keys of every agent: name no agent")
+                    keys = replace_keys(caller=caller, now=now, reason=reason)
+                    printed = json.dumps(keys, indent=2)
+                elif agent is None:
+                    raise CommandError(USAGE)
+                else:
+                    printed = issue_key(agent=agent, caller=caller, now=now)
+                self.stdout.write(printed)
+                self.stdout.flush()
         except Denied as refusal:
             deny = refusal.deny
             raise CommandError(f"{deny.message}; {deny.next_action}") from refusal
@@ -62,7 +72,7 @@ class Command(BaseCommand):
         if slug is not None:
             return organisation_of(slug)
         if prefix is None:
-            raise CommandError("name the organisation and the agent: issue_key ORG AGENT")
+            raise CommandError(USAGE)
         key = ApiKey.objects.filter(prefix=prefix[:PREFIX_LENGTH]).select_related(
             "agent__organisation"
         )
