@@ -129,15 +129,22 @@ def _date_claims(now: datetime) -> None:
         settings__contains={"task_lease": 0}
     )
     undated = Task.objects.filter(UNDATED).values("organisation_id")
-    act_on_each(with_lease.filter(id__in=undated), partial(_date_claims_of, now=now))
+    found = dict[int, datetime]()
+    act_on_each(with_lease.filter(id__in=undated), partial(_find_due_time, found, now=now))
+    claims = undated_claims().filter(organisation__in=[*found])
+    sweep(
+        claims,
+        lambda task: _date_claim(task, due=found[task.organisation_id]),
+        batch=BATCH,
+        of="organisation",
+    )
 
 
-def _date_claims_of(organisation: Organisation, *, now: datetime) -> int:
+def _find_due_time(found: dict[int, datetime], organisation: Organisation, *, now: datetime) -> int:
     due = lease_due_at(current_policy(organisation.id), now)
-    if due is None:
-        return 0
-    claims = undated_claims().filter(organisation=organisation)
-    return sweep(claims, partial(_date_claim, due=due), batch=BATCH, of="organisation")
+    if due is not None:
+        found[organisation.id] = due
+    return 0
 
 
 def _date_claim(task: Task, *, due: datetime) -> None:

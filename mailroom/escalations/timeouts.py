@@ -85,14 +85,16 @@ def _send_missing_notices(now: datetime) -> int:
     rows = Escalation.objects.filter(
         first=None, state__in=UNSETTLED, board_waits_since__lt=now
     ).order_by("organisation_id")
+    with_channel = list[int]()
 
-    def send_of(organisation: Organisation) -> int:
-        if not outbox.channels_of(current_policy(organisation.id)):
-            return 0
-        missing = rows.filter(organisation=organisation)
-        return sweep(missing, lambda first: _notify_board_late(first, now), of="organisation")
+    def look(organisation: Organisation) -> int:
+        if outbox.channels_of(current_policy(organisation.id)):
+            with_channel.append(organisation.id)
+        return 0
 
-    return act_on_each(Organisation.objects.filter(id__in=rows.values("organisation_id")), send_of)
+    act_on_each(Organisation.objects.filter(id__in=rows.values("organisation_id")), look)
+    missing = rows.filter(organisation__in=with_channel)
+    return sweep(missing, lambda first: _notify_board_late(first, now), of="organisation")
 
 
 def _notify_board_late(first: Escalation, now: datetime) -> None:

@@ -3,10 +3,13 @@
 import pytest
 
 from ledger.models import Event
+from mailroom.escalations import timeouts
 from mailroom.escalations.timeouts import sweep_due
 from mailroom.models import Escalation, Mail, MailRejection, OutgoingNotice
+from tests.company import load_company
 from tests.mailroom.world import NOW, after, call, configure, deactivate, mails, put_file, send
 from tests.oracle.org import AGENTS, BOARD, CEO, CHAIN, IT, MANAGERS, WORKERS
+from toolbox import scheduler
 
 PAPER = {"title": "Work", "body": "Do it."}
 
@@ -170,6 +173,28 @@ class TestSection45:
         row = Escalation.objects.get()
         assert (row.told_board_at, row.board_waits_since) == (told_at, None)
         assert notice.created_at == told_at
+
+    def test_board_is_told_late_in_the_turns_of_one_run(self, nexus, monkeypatch):
+        """Spec: clocks 18. Organisations with many such threads share its 5 seconds."""
+        other, done, tell = load_company("dev-team"), [], timeouts._notify_board_late
+        for company, top in ((nexus, "ceo"), (other, "team-lead")):
+            for who in (one.handle for one in company.policy.agents.values()):
+                if company.policy.agents[who].superior == top:
+                    call(company, who, "escalate", subject="Help", body="Money.")
+        wait = nexus.policy.settings["ceo_timeout"]
+        sweep_due(now=after(seconds=wait + 1))
+        for each in (nexus, other):
+            configure(each, board_webhook="https://board.example/hook")
+
+        def take_a_second(first, now):
+            done.append(first.organisation_id)
+            tell(first, now)
+
+        monkeypatch.setattr(timeouts, "_notify_board_late", take_a_second)
+        monkeypatch.setattr(scheduler.time, "monotonic", lambda: float(len(done)))
+        sweep_due(now=after(seconds=wait + 2))
+        assert len(done) <= scheduler.TURN + 2
+        assert set(done) == {nexus.organisation.id, other.organisation.id}
 
     def test_board_is_not_told_late_of_what_was_answered_by_then(self, nexus):
         made = call(nexus, "it_manager", "escalate", subject="Help", body="Money.").result

@@ -10,13 +10,14 @@ from core.decision import Code, Denied
 from ledger.models import Event
 from mailroom.models import Mail
 from orgchart.models import Agent
-from tasks import services
+from tasks import schedule, services
 from tasks.models import Experience, Task
 from tasks.rules.values import TaskUpdate
 from tasks.schedule import release_overdue, undated_claims
 from tasks.store import save_change
 from tasks.vocabulary import Status
 from tests.tasks.world import NOW, caller_of, configure, dev_team, permit, touch
+from toolbox import scheduler
 
 LEASE = timedelta(seconds=1800)
 STARTED = {"status": Status.IN_PROGRESS}
@@ -287,6 +288,27 @@ class TestLease:
         Task.objects.update(lease_due_at=None)
         assert release_overdue(now=NOW) == 0
         assert release_overdue(now=NOW + LEASE) == 1
+
+    def test_is_given_in_the_turns_of_one_run(self, team, make, update, monkeypatch):
+        """Spec: clocks 18. Organisations with many such claims share its 5 seconds."""
+        other, done, date = dev_team("other", task_lease=1800), [], schedule._date_claim
+        started = TaskUpdate(owner="architect", **STARTED)
+        for _ in range(8):
+            update("architect", make(), owner="architect", **STARTED)
+            act = {"caller": caller_of(other, "architect"), "now": NOW}
+            made = services.create_task(subject="x", **act)
+            services.update_task(task_id=made["id"], update=started, **act)
+        Task.objects.update(lease_due_at=None)
+
+        def take_a_second(task, **given):
+            done.append(task.organisation_id)
+            date(task, **given)
+
+        monkeypatch.setattr(schedule, "_date_claim", take_a_second)
+        monkeypatch.setattr(scheduler.time, "monotonic", lambda: float(len(done)))
+        release_overdue(now=NOW)
+        assert len(done) <= scheduler.TURN + 2
+        assert set(done) == {team.id, other.id}
 
     def test_of_0_gets_no_due_time(self, team, make, update):
         configure(team, task_lease=0)
