@@ -142,6 +142,7 @@ def unpacked(path: Path, places: Mapping[str, Path]) -> Iterator[None]:
         with tarfile.open(path, "r:") as archive:
             _require_end(archive)
             for name, place in places.items():
+                _require_no_foreign_link(place)
                 members = list(_packed(archive.getmembers(), name))
                 if not members or not is_empty(place):
                     continue
@@ -153,6 +154,15 @@ def unpacked(path: Path, places: Mapping[str, Path]) -> Iterator[None]:
     finally:
         for folder in fresh.values():
             shutil.rmtree(folder, ignore_errors=True)
+
+
+def _require_no_foreign_link(place: Path) -> None:
+    """Raise PermissionError for root where another user's link would choose the place for it.
+
+    What root unpacks belongs to who owns the place, and would be theirs in a folder of root's.
+    """
+    if os.geteuid() == 0 and place.is_symlink() and place.lstat().st_uid != 0:
+        raise PermissionError(errno.EPERM, "it is a link that another user made", str(place))
 
 
 def _require_end(archive: tarfile.TarFile) -> None:

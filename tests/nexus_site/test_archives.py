@@ -255,6 +255,24 @@ class TestWhatIsUnpacked:
         assert {"company", "plan.md", "link"} <= found.keys()
         assert {(each.st_uid, each.st_gid) for each in found.values()} == {plain_user()}
 
+    @pytest.mark.skipif(os.geteuid() != 0, reason="only root gives files away")
+    def test_is_not_where_a_link_of_another_user_leads(self, packed, tmp_path):
+        packed()
+        place, elsewhere = tmp_path / "linked", tmp_path / "elsewhere"
+        elsewhere.mkdir()
+        place.symlink_to(elsewhere)
+        os.lchown(place, *plain_user())
+        with (
+            pytest.raises(PermissionError, match="a link that another user made"),
+            archives.unpacked(tmp_path / "tree.tar", {"company": place}),
+        ):
+            pass
+        assert not any(elsewhere.iterdir())
+        os.lchown(place, 0, 0)
+        with archives.unpacked(tmp_path / "tree.tar", {"company": place}):
+            pass
+        assert (elsewhere / "plan.md").exists()
+
     def test_is_nowhere_else_when_another_folder_takes_its_place(
         self, packed, tmp_path, monkeypatch
     ):
