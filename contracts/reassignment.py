@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -12,7 +12,7 @@ from django.db.models.functions import Least
 
 from contracts.issuing.rules import ISSUING_TOOLS
 from contracts.models import Contract
-from contracts.store import agent_of, event_of_change, latest_submission, writers_of_terms
+from contracts.store import agent_of, event_of_change, judges_of_submissions, writers_of_terms
 from contracts.vocabulary import OPEN_STATES, ContractKind
 from core.actions import Action
 from core.actors import Actor
@@ -80,13 +80,15 @@ def hand_over_contracts(agent_ids: Sequence[int], caller: Actor, now: datetime) 
     if not rows:
         return
     policy = current_policy(rows[0].organisation_id)
+    judges = judges_of_submissions(rows)
     reissued: list[tuple[Contract, Party]] = []
     gained: dict[int, list[Contract]] = {}
     for row in rows:
         issuer = agent_of(policy, row.issuer_id or 0)
         role = policy.role_of(issuer)
         if ISSUING_TOOLS.isdisjoint(role.tools - role.denied_tools):
-            successor = _above_assignee(row, issuer, policy)
+            left_out = {issuer.id, *judges.get(row.id, ())}
+            successor = _above_assignee(row, left_out, policy)
             if isinstance(successor, Agent):
                 gained.setdefault(successor.id, []).append(row)
             elif row.kind == ContractKind.DEPLOYMENT_APPROVAL:
@@ -98,10 +100,8 @@ def hand_over_contracts(agent_ids: Sequence[int], caller: Actor, now: datetime) 
         _notify(agent_of(policy, agent_id), subject, theirs, now)
 
 
-def _above_assignee(row: Contract, issuer: Agent, policy: Policy) -> Party:
+def _above_assignee(row: Contract, left_out: Collection[int], policy: Policy) -> Party:
     """Nor does it go to one that is denied the folder of its reports (Spec: contracts 56)."""
-    submission = latest_submission(row)
-    left_out = {issuer.id, *(submission.judges if submission else ())}
     folder = reports_folder(row.department)
     above = policy.chain_above(agent_of(policy, row.assignee_id))
     able = (

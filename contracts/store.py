@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-from django.db.models import Q
+from django.db.models import Exists, OuterRef, Q
 
 from contracts import evidence, rules
 from contracts.branches import NONE_TAKEN, TakenNames, folders_of
@@ -17,7 +18,7 @@ from contracts.rules import ContractFacts
 from contracts.vocabulary import OPEN_STATES, ContractKind, ContractState
 from core.actions import Action
 from core.actors import Actor
-from core.database import hold_lock, needs_transaction
+from core.database import hold_lock, needs_transaction, planned_for_values, rows_of_array
 from core.decision import Denied
 from core.events import Event
 from core.machines import Swap, swap
@@ -152,6 +153,20 @@ def latest_submission(row: Contract) -> SubmissionFacts | None:
         return None
     verdicts = Verdict.objects.filter(report_id=found.id)
     return submission_of(found.id, verdicts.values_list("finding", "judge_id"), found.commit)
+
+
+def judges_of_submissions(rows: Sequence[Contract]) -> Mapping[str, frozenset[int]]:
+    """The agents that judged what is in review, by contract, in one query for all of them."""
+    in_review = [row.id for row in rows if row.state == ContractState.REVIEW]
+    later = Report.objects.filter(
+        contract_id=OuterRef("contract_id"), submission__gt=OuterRef("report__submission")
+    )
+    verdicts = Verdict.objects.filter(~Exists(later), contract__in=rows_of_array(in_review, "text"))
+    judges = defaultdict[str, set[int]](set)
+    with planned_for_values():
+        for contract_id, judge_id in verdicts.values_list("contract_id", "judge_id"):
+            judges[contract_id].add(judge_id)
+    return {contract_id: frozenset(found) for contract_id, found in judges.items()}
 
 
 def event_of_change(

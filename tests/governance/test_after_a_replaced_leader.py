@@ -1,6 +1,8 @@
 """What a replaced leader leaves behind: it closes no contract, and its tasks go on without it."""
 
 import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from contracts.models import Contract
@@ -104,6 +106,28 @@ class TestContractsOfAReplacedLeader:
         work = submitted(unit)
         let_lead(unit, "judge")
         assert issuer_of(work) == "unit_judge"
+
+    def test_in_review_cost_no_statement_each(self, unit):
+        """There may be thousands, and a change of the policy waits for them."""
+
+        def statements():
+            with CaptureQueriesContext(connection) as seen:
+                let_lead(unit, "judge")
+            let_lead(unit, "lead")
+            return len(seen)
+
+        def submit():
+            work = order(unit, "deployer")
+            ask(unit, "deployer", "accept_contract", contract_id=work)
+            done = {"contract_id": work, "kind": "completion", "title": "Done", "body": "b"}
+            assert ask(unit, "deployer", "submit_report", **done)["state"] == "review"
+
+        submit()
+        statements()  # what is asked once for each process
+        one = statements()
+        for _ in range(5):
+            submit()
+        assert statements() == one
 
     def test_are_not_judged_by_it(self, unit):
         """Spec: contracts 28: it ordered the work."""
