@@ -9,7 +9,7 @@ from toolbox.frames.ending import end_due_frames
 from toolbox.models import IdempotencyRecord, Usage
 from toolbox.quotas.charging import DAY
 from toolbox.quotas.written import OPEN, sum_up_minutes
-from toolbox.scheduler import scheduled_job
+from toolbox.scheduler import delete_over, scheduled_job
 
 
 @scheduled_job("idempotency", every=300)
@@ -18,9 +18,9 @@ def delete_expired_answers(now: datetime) -> int:
 
     Bytes of a future from which the database's clock was set back count no more (Spec: settings 6).
     """
-    Usage.objects.filter(Q(minute__lte=now - DAY) | Q(minute__gt=now + OPEN)).delete()
+    delete_over(Usage.objects.filter(Q(minute__lte=now - DAY) | Q(minute__gt=now + OPEN)))
     sum_up_minutes(now)
-    return IdempotencyRecord.objects.filter(due_at__lte=now).delete()[0]
+    return delete_over(IdempotencyRecord.objects.filter(due_at__lte=now))
 
 
 scheduled_job("ledger seals", every=5)(seal_events)

@@ -23,6 +23,8 @@ DueRow = TypeVar("DueRow", bound=models.Model)
 Handler = Callable[[datetime], int]
 
 BATCH = 200
+BATCH_DELETED = 20_000
+"""Rows that are over and are deleted at once: some 0.1 s."""
 TURN = 5.0
 """Seconds of a run in which each organisation has a turn: all have equal parts of them."""
 MOST_SILENT = 3600.0
@@ -223,6 +225,23 @@ def _sweep(
                         return handled
         if len(taken) < batch or time.monotonic() > ends:
             return handled
+
+
+def delete_over(rows: QuerySet[DueRow], *, batch: int = BATCH_DELETED) -> int:
+    """Delete rows that are over; returns how many. What is left after TURN is for the next run.
+
+    After a day without a worker there are millions, and an open transaction keeps all events from
+    their seals: each batch has its own (Spec: clocks 18).
+    """
+    ends, deleted = time.monotonic() + TURN, 0
+    while True:
+        with planned_for_values():
+            count, _ = rows.model._base_manager.filter(  # noqa: SLF001  Django's public name
+                pk__in=rows.order_by().values("pk")[:batch]
+            ).delete()
+        deleted += count
+        if count < batch or time.monotonic() > ends:
+            return deleted
 
 
 def act_on_each(rows: Iterable[DueRow], act: Callable[[DueRow], int]) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime, timedelta
 
-from toolbox.scheduler import scheduled_job
+from toolbox.scheduler import delete_over, scheduled_job
 from workspace.builds.deployments import settle_interrupted
 from workspace.git.garbage import collect_garbage
 from workspace.git.pushing_back import push_back_due
@@ -20,4 +20,4 @@ scheduled_job("deployments", every=30, waits_for_others=True)(settle_interrupted
 @scheduled_job("web use", every=3600)
 def web_use(now: datetime) -> int:
     """Delete counts of past days."""
-    return WebUse.objects.filter(day__lt=(now - KEPT).date()).delete()[0]
+    return delete_over(WebUse.objects.filter(day__lt=(now - KEPT).date()))

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from django.conf import settings
 from django.db import OperationalError, connection
+from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 from structlog.testing import capture_logs
 
@@ -118,6 +119,31 @@ class TestSweep:
         assert scheduler.sweep(rows, act, of="agent__organisation") == 1
         assert scheduler.sweep(rows, act, of="agent__organisation") == 1
         assert not IdempotencyRecord.objects.filter(key__in=("k1", "k2")).exists()
+
+
+@pytest.mark.django_db
+class TestRowsThatAreOver:
+    """After a day without a worker there are millions. Spec: clocks 18."""
+
+    @pytest.mark.parametrize("batch", [1, 3, 10, 200])
+    def test_are_deleted_and_no_others(self, due, batch):
+        assert scheduler.delete_over(due, batch=batch) == 10
+        assert IdempotencyRecord.objects.get().key == "later"
+
+    def test_are_deleted_in_small_statements(self, due):
+        with CaptureQueriesContext(connection) as seen:
+            scheduler.delete_over(due, batch=3)
+        assert sum(each["sql"].startswith("DELETE") for each in seen) == 4
+
+    def test_that_take_long_are_left_to_the_next_run(self, due, monkeypatch):
+        monkeypatch.setattr(scheduler, "TURN", 0)
+        assert scheduler.delete_over(due, batch=3) == 3
+        assert due.count() == 7
+
+
+def test_no_job_deletes_all_rows_at_once():
+    for path in (path for room in settings.ROOMS for path in (ROOT / room).glob("schedule.py")):
+        assert ".delete()" not in path.read_text("utf-8"), path
 
 
 ONE_ORGANISATIONS = {
