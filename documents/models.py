@@ -149,7 +149,9 @@ class Memory(models.Model):
         verbose_name_plural = "memories"
         indexes = [
             models.Index(fields=["agent", "-id"], condition=Q(scope="agent"), name="memory_agent"),
-            models.Index(fields=["group", "-id"], condition=Q(scope="group"), name="memory_group"),
+            models.Index(
+                fields=["group", "-id"], condition=Q(group__isnull=False), name="memory_group"
+            ),
             models.Index(
                 fields=["organisation", "-id"],
                 condition=Q(scope="organisation"),
@@ -231,6 +233,7 @@ class Artifact(models.Model):
         indexes = [
             models.Index(fields=["organisation", "-id"], name="artifact_newest"),
             models.Index(fields=["organisation", "path", "-version"], name="artifact_path"),
+            models.Index(fields=["group"], condition=Q(group__isnull=False), name="artifact_group"),
             models.Index(
                 fields=["created_at"], condition=Q(filed_at=None), name="artifact_unfiled"
             ),

@@ -22,6 +22,7 @@ from orgchart.models import (
     Role,
     ToolOverride,
 )
+from orgchart.needed import rows_that_need
 from orgchart.organisation_settings import merged, public
 from orgchart.policy.hiring import no_active_superior
 from orgchart.services import ChangeRequest, PolicyChange, change_policy
@@ -29,6 +30,8 @@ from orgchart.settings_rights import require_settings
 
 LONGEST_RECORDED = 8000
 """Characters of one value in the event of a change."""
+MOST_NAMED = 20
+"""Of the rows that keep another one from being deleted, so many are named."""
 
 
 class Table(NamedTuple):
@@ -140,6 +143,7 @@ def delete_row(
     subject = subject_of(row)
 
     def apply(_organisation: Organisation) -> None:
+        _require_unneeded(row)
         # A copy by primary key: a rolled-back preview leaves the caller's row as it was.
         _rows(row).get(pk=row.pk).delete()
 
@@ -151,16 +155,37 @@ def delete_row(
             subject=subject,
             **request,
         )
-    except ProtectedError as error:
-        holders = ", ".join(sorted({str(o) for o in error.protected_objects})[:20])
-        raise refuse(
-            Code.INVALID_PARAMS,
-            f"{row} is still needed by {holders}",
-            "change those first",
-            rule="nothing needs what is deleted",
-        ) from error
+    except ProtectedError as error:  # by a row that came meanwhile
+        raise _kept(row) from error
     except IntegrityError as error:
         raise _constraint(error) from error
+
+
+def _require_unneeded(row: models.Model) -> None:
+    """Refuse to delete a row that others need. Raises Denied.
+
+    What agents wrote is kept: no change of it would let the row go (Spec: groups 15).
+    """
+    needing = rows_that_need(row, MOST_NAMED)
+    if not needing:
+        return
+    if not all(type(each) in TABLES for each in needing):
+        raise _kept(row)
+    raise refuse(
+        Code.INVALID_PARAMS,
+        f"{row} is still needed by {', '.join(sorted(str(each) for each in needing))}",
+        "change those first",
+        rule="nothing needs what is deleted",
+    )
+
+
+def _kept(row: models.Model) -> Exception:
+    return refuse(
+        Code.INVALID_PARAMS,
+        f"{row} is not deleted: what was written in it is kept",
+        "let its agents leave it: without them it gives no right",
+        rule="nothing needs what is deleted",
+    )
 
 
 def changed_values(row: models.Model, names: Sequence[str]) -> list[tuple[str, Any, Any]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import asdict
 from functools import partial
 from typing import Any
@@ -10,6 +11,7 @@ from typing import Any
 from django.db.models import ProtectedError
 
 from orgchart import models
+from orgchart.needed import rows_that_need
 from orgchart.packs.pack import Pack
 from orgchart.packs.rows import Changes, delete_missing, differing, upsert
 from orgchart.packs.staffing import write_staff
@@ -213,12 +215,20 @@ def _retire_roles(organisation: models.Organisation, pack: Pack, changes: Change
 def _remove_groups(organisation: models.Organisation, pack: Pack, changes: Changes) -> None:
     """Remove groups the pack no longer has; one whose memory is kept stays, and gives no right."""
     for row in organisation.groups.exclude(slug__in={group.slug for group in pack.groups}):
-        try:
-            row.delete()
-        except ProtectedError:
-            changed = differing(row, RETIRED_GROUP)
-            if changed:
-                row.save(update_fields=changed)
-                changes.add("retired", "group", row.slug, changed)
+        if _is_deleted(row):
+            changes.add("removed", "group", row.slug)
             continue
-        changes.add("removed", "group", row.slug)
+        changed = differing(row, RETIRED_GROUP)
+        if changed:
+            row.save(update_fields=changed)
+            changes.add("retired", "group", row.slug, changed)
+
+
+def _is_deleted(row: models.Group) -> bool:
+    """Delete a group, unless anything in it is kept (Spec: groups 15)."""
+    if rows_that_need(row, 1):
+        return False
+    with suppress(ProtectedError):  # an entry came meanwhile
+        row.delete()
+        return True
+    return False

@@ -1,20 +1,26 @@
 """Editing single rows: one change of policy each, or none at all."""
 
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 
 import pytest
-from django.db import connections, transaction
+from django.db import connection, connections, transaction
+from django.db.models import F
+from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from core.decision import Code, Denied
+from documents.models import Memory
 from orgchart.editing import TABLES, changed_values, delete_row, save_row, subject_of
-from orgchart.models import Alias, ContactRule, MailTypeRule, Organisation, Role
+from orgchart.models import Alias, ContactRule, Group, MailTypeRule, Organisation, Role
+from orgchart.needed import rows_that_need
 from orgchart.second_person.edits import apply_edit, saving
 from orgchart.services import set_settings
 from tests.company import load_company
 from tests.concurrency import is_waiting_for_a_lock
 from tests.decisions import denied
 from tests.patience import wait_until
+from tests.plans import most_of, renew_statistics
 from tests.rows import newest_event
 
 
@@ -148,6 +154,60 @@ class TestDeleteRow:
         for row in (company.agent("qa_worker"), company.organisation):
             with denied("INVALID_PARAMS"):
                 edit(delete_row, row)
+
+
+class TestDeletingAGroup:
+    @pytest.fixture
+    def group(self, company):
+        return Group.objects.create(organisation=company.organisation, slug="team", name="Team")
+
+    def remember(self, group, entries):
+        Memory.objects.bulk_create(
+            Memory(
+                organisation=group.organisation,
+                scope="group",
+                group=group,
+                person="human:hanna",
+                text="Ask first.",
+                words="'ask'",
+                created_at=timezone.now(),
+            )
+            for _ in range(entries)
+        )
+
+    def test_with_a_memory_is_refused_and_says_what_can_be_done(self, edit, group):
+        self.remember(group, 1)
+        with pytest.raises(Denied) as refusal:
+            edit(delete_row, group)
+        assert refusal.value.deny.code == Code.INVALID_PARAMS
+        assert "what was written in it is kept" in refusal.value.deny.message
+        assert "let its agents leave it" in refusal.value.deny.next_action
+
+    @pytest.mark.parametrize("entries", [0, 50])
+    def test_reads_no_more_however_much_was_written_in_it(self, edit, group, entries):
+        """All of it waits for the end of this: changes of the organisation, and every seal."""
+        self.remember(group, entries)
+        with CaptureQueriesContext(connection) as asked, suppress(Denied):
+            edit(delete_row, group, preview=True)
+        of_memory = [one["sql"] for one in asked if "documents_memory" in one["sql"]]
+        assert 0 < len(of_memory) <= 3
+        assert "LIMIT" in of_memory[0]
+        assert len(of_memory) == 1 or entries == 0
+
+    def test_reads_nothing_of_other_groups(self, company, edit, group):
+        other = Group.objects.create(organisation=company.organisation, slug="other", name="Other")
+        self.remember(other, 3000)
+        renew_statistics("documents_memory")
+        most, found = most_of(lambda: rows_that_need(group, 20))
+        assert not found
+        assert most < 100
+
+    def test_names_some_of_its_members(self, company, edit, group):
+        company.organisation.agents.update(group=group, name=F("handle"))
+        with pytest.raises(Denied) as refusal:
+            edit(delete_row, group)
+        assert refusal.value.deny.code == Code.INVALID_PARAMS
+        assert "team is still needed by backend_worker, ceo, " in refusal.value.deny.message
 
 
 class TestAnEditWhileAnotherIsSaved:
