@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import UTC, date, datetime, timedelta
+from datetime import UTC, date, datetime, time, timedelta
 from uuid import UUID
 
 from django.db.models import Q, QuerySet
@@ -32,8 +32,9 @@ def find_events(rows: QuerySet[Event], words: str, *, now: datetime) -> QuerySet
 def _of(word: str, now: datetime) -> Q:
     day = _day(word, now)
     if day is not None:
-        start = datetime(day.year, day.month, day.day, tzinfo=UTC)
-        return Q(at__gte=start, at__lt=start + timedelta(days=1))
+        return Q(at__gte=datetime.combine(day, time.min, UTC)) & Q(
+            at__lte=datetime.combine(day, time.max, UTC)
+        )
     seq = row_id(word)
     if seq is not None:
         return Q(seq=seq)
