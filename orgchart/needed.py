@@ -1,6 +1,6 @@
 """What keeps a row from being deleted, found without reading all of it.
 
-Django reads each row that needs another one before it refuses to delete that one: agents write any
+Django reads every row that needs another one before it refuses to delete it: agents write any
 number of entries into the memory of their group.
 """
 
