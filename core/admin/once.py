@@ -38,13 +38,14 @@ class SentBefore(Exception):
 def make_once(request: HttpRequest, form: forms.Form, make: Callable[[], Made]) -> Made:
     """Make what a form asks for, in one transaction; what it made, or nothing where it was refused.
 
-    Of two that are sent at once the later one waits for the end of the first (Spec: people 8). A
-    form that brings no number was never sent. Raises SentBefore, and SessionInterrupted where the
-    person signed out meanwhile: then nothing is made.
+    Of two of one session that are sent at once the later one waits for the end of the first: both
+    write the numbers that the session keeps (Spec: people 8). A form that brings no number was
+    never sent. Raises SentBefore, and SessionInterrupted where the person signed out meanwhile:
+    then nothing is made.
     """
     number = str(form.cleaned_data["number"] or uuid4())
     with transaction.atomic():
-        hold_lock("form", request.session.session_key, number)
+        hold_lock("form", request.session.session_key)
         sent = type(request.session)(request.session.session_key).get(SENT, [])
         if number in sent:
             messages.warning(
