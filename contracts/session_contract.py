@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from django.db.models import Q
+
 from contracts import rules, store
-from contracts.authority import choose_contract, opens_rights
+from contracts.authority import MOST_NAMED, choose_contract, opens_rights
 from contracts.models import Contract
 from contracts.rules import ContractFacts
 from contracts.vocabulary import ContractState
@@ -13,14 +15,19 @@ from orgchart.policy.vocabulary import ToolMode
 from toolbox.caller import Caller
 from toolbox.modes import is_closed_by_person
 
+OPENS_RIGHTS = ~Q(mode=ToolMode.CHAT_SAFE) | ~Q(workspace_scope=[]) | ~Q(assigned_branch="")
+"""As `opens_rights` decides."""
+
 
 def find_working_contract(caller: Caller) -> ContractFacts | Deny | None:
     """The contract that this call works under; None without one; a Deny where it has to choose."""
-    found = Contract.objects.filter(
-        assignee_id=caller.agent.id, state=ContractState.IN_PROGRESS
+    mine = Contract.objects.filter(
+        OPENS_RIGHTS, assignee_id=caller.agent.id, state=ContractState.IN_PROGRESS
     ).defer("body")
-    facts = [store.contract_facts(row, caller.policy) for row in found.order_by("-id")]
-    return choose_contract([each for each in facts if opens_rights(each)], caller.session.contract)
+    bound = caller.session.contract
+    rows = list(mine.filter(id=bound)) if bound else []
+    rows = rows or list(mine.order_by("-id")[: MOST_NAMED + 1])
+    return choose_contract([store.contract_facts(row, caller.policy) for row in rows], bound)
 
 
 def require_working_contract(caller: Caller) -> ContractFacts | None:

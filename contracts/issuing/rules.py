@@ -22,6 +22,8 @@ KINDS_BY_TOOL = {
     APPROVE: frozenset({ContractKind.DEPLOYMENT_APPROVAL}),
 }
 MANAGEMENT_LEVEL = 2
+MOST_OPEN = 1000
+"""Contracts of one issuer that are open at once; approvals end by themselves and do not count."""
 DEPLOYING = "docker_deploy"
 
 
@@ -149,6 +151,21 @@ def _kind_refused(kind: ContractKind, tool: str) -> Deny:
         f"use {right}, or issue it as work",
         rule=f"{kind} is issued by {right}",
         kind=f"comes from {right}",
+    )
+
+
+def can_have_open(there: int) -> Decision:
+    """Decide whether an issuer may have one more open contract (Spec: contracts 59)."""
+    if there < MOST_OPEN:
+        return Allow("few enough contracts are open (spec: contracts 59)")
+    return deny(
+        Code.QUOTA_EXCEEDED,
+        f"{MOST_OPEN} contracts that you issued are open",
+        "close some with close_contract; list_contracts shows them",
+        rule="an issuer has so many open contracts (spec: contracts 59)",
+        what="open contracts of an issuer",
+        used=there,
+        limit=MOST_OPEN,
     )
 
 

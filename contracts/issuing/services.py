@@ -22,10 +22,10 @@ from contracts.judging import is_judge
 from contracts.models import Contract, OrgChangeLine
 from contracts.results import IssuedContract
 from contracts.store import makers_among, names_in_the_way, version_result
-from contracts.vocabulary import FINAL_STATES, ContractKind
+from contracts.vocabulary import FINAL_STATES, OPEN_STATES, ContractKind
 from core.actions import Action
 from core.actors import Actor, Person
-from core.database import fetch_row, insert_with_free_id
+from core.database import fetch_row, hold_lock, insert_with_free_id
 from core.decision import Code, Denied, Deny, refuse, require
 from core.ids import timed_id
 from core.permissions import Deed, require_deed
@@ -61,7 +61,8 @@ def issue_contract(
     a mail rejection), INVALID_PARAMS, MODE_DENIED, SCOPE_DENIED, BRANCH_DENIED, MAIL_TYPE_DENIED,
     NOT_FOUND for a predecessor or an escalation that is not the caller's and for a request that
     the assignee did not send it, INVALID_TRANSITION for an escalation or a request that is
-    answered already; and as the gate does, where the caller lost the tool meanwhile.
+    answered already, QUOTA_EXCEEDED where too many of the caller's are open; and as the gate does,
+    where the caller lost the tool meanwhile.
     """
     with transaction.atomic():
         policy = _lock_policy(caller.organisation_id)
@@ -87,8 +88,17 @@ def _decide_and_issue(
     makers = makers_among(judges, draft.assigned_branch, policy.organisation_id)
     taken = names_in_the_way(policy.organisation_id, draft.assigned_branch)
     channels = check_draft(draft, caller.agent, assignee, policy, now, makers=makers, taken=taken)
+    if draft.kind is not ContractKind.DEPLOYMENT_APPROVAL:
+        caller.require(rules.can_have_open(_count_open(caller)))
     rule = caller.require(allowed).rule  # noted last: it explains the call
     return _issue(_Issue(draft, caller, caller.agent, assignee, channels, rule, policy), now)
+
+
+def _count_open(caller: Caller) -> int:
+    """The open contracts of an issuer; of two that it issues at once the later one waits."""
+    hold_lock("contracts of", caller.agent.id)
+    mine = Contract.objects.filter(issuer_id=caller.agent.id, state__in=OPEN_STATES)
+    return mine.exclude(kind=ContractKind.DEPLOYMENT_APPROVAL)[: rules.MOST_OPEN].count()
 
 
 def issue_for_board(*, person: Person, draft: ContractDraft, now: datetime) -> IssuedContract:

@@ -419,7 +419,7 @@ class TestQueries:
         judged = at_state(nexus, "review", workspace_scope=["src/"])
         judge(nexus, judged)
         calls = [
-            (5, "it_manager", "create_contract", {"to": "backend_worker", **WORK}),
+            (7, "it_manager", "create_contract", {"to": "backend_worker", **WORK}),
             (7, "backend_worker", "accept_contract", {"contract_id": made[0]}),
             (10, "backend_worker", "accept_contract", {"contract_id": coding}),
             (11, "backend_worker", "submit_report",

@@ -8,6 +8,7 @@ from django.db import connections, transaction
 
 from contracts import store
 from contracts.approvals import deployments
+from contracts.issuing import rules
 from contracts.issuing import services as issuing
 from contracts.models import Contract, Report, Verdict
 from contracts.reassignment import reassign_contracts
@@ -57,6 +58,15 @@ def won(ends):
 
 def count(action, contract_id):
     return Event.objects.filter(action=action, subject=f"contract:{contract_id}").count()
+
+
+class TestOpenContracts:
+    def test_goes_past_no_limit(self, company, monkeypatch):
+        """Spec: contracts 59."""
+        monkeypatch.setattr(rules, "MOST_OPEN", 3)
+        ends = at_once([partial(issue, company)] * 6)
+        assert len(won(ends)) == Contract.objects.count() == 3
+        assert ends.count(Code.QUOTA_EXCEEDED) == 3
 
 
 class TestAccepting:

@@ -9,10 +9,12 @@ from django.db.models import F
 from django.test.utils import CaptureQueriesContext
 
 from contracts import queries, scopes, store
+from contracts.issuing import rules as issuing
 from contracts.issuing.drafts import ContractDraft
 from contracts.issuing.services import issue_for_board
 from contracts.models import Contract, Report, Verdict
 from contracts.reassignment import reassign_contracts
+from contracts.session_contract import find_working_contract
 from contracts.vocabulary import ContractOutcome, ContractSide, ContractState, ReportKind
 from core.decision import Code, Denied
 from core.machines import UndeclaredTransition
@@ -25,6 +27,7 @@ from orgchart.policy.parties import BOARD_PARTY
 from orgchart.policy.vocabulary import ToolMode
 from tests.contracts.world import (
     accept,
+    approve,
     at_state,
     close,
     issue,
@@ -152,6 +155,28 @@ class TestIssueContract:
         monkeypatch.setattr("contracts.issuing.services.timed_id", lambda *_: next(ids))
         assert issue(nexus) == "CON-20260101000000000000-abcd"
         assert len(mails(mail_type="contract")) == 2
+
+
+class TestOpenContracts:
+    """Spec: contracts 59."""
+
+    @pytest.fixture(autouse=True)
+    def few(self, monkeypatch):
+        monkeypatch.setattr(issuing, "MOST_OPEN", 2)
+
+    def test_of_one_issuer_have_a_limit(self, nexus):
+        first, _ = issue(nexus), issue(nexus, "qa_worker")
+        deny = refusal(issue, nexus, "devops_worker")
+        assert (deny.code, deny.details["limit"]) == (Code.QUOTA_EXCEEDED, 2)
+        issue(nexus, "research_worker", by="product_manager")
+        close(nexus, first, "cancelled")
+        issue(nexus, "devops_worker")
+
+    def test_do_not_include_approvals(self, nexus):
+        approve(nexus)
+        issue(nexus)
+        issue(nexus)
+        approve(nexus, artifact="sha256:" + "b" * 64)
 
 
 class TestSupersedes:
@@ -703,6 +728,22 @@ class TestWorkScopes:
         assert self.scopes(nexus, "backend_worker") == ("src/api", "web/")
         submit(nexus, contract_id)
         assert self.scopes(nexus, "backend_worker") == ()
+
+    def test_are_found_without_reading_all_contracts_of_the_agent(self, nexus):
+        """Each call that works under a contract asks for it."""
+        many = [issue(nexus, workspace_scope=["src/a/"]) for _ in range(30)]
+        for contract_id in many:
+            accept(nexus, contract_id)
+        Session.objects.update(contract_ref="")
+        found = find_working_contract(nexus.caller("backend_worker"))
+        assert found.code == Code.CONTRACT_REQUIRED
+        assert found.message.startswith("20+ contracts of yours are in progress")
+        assert found.details["contracts"] == sorted(many, reverse=True)[:20]
+        Session.objects.update(contract_ref=many[0])
+        with CaptureQueriesContext(connection) as asked:
+            assert find_working_contract(nexus.caller("backend_worker")).id == many[0]
+        (read,) = [one["sql"] for one in asked if 'FROM "contracts_contract"' in one["sql"]]
+        assert f"'{many[0]}'" in read
 
     def test_let_qa_read_what_awaits_its_verdict(self, nexus):
         contract_id = at_state(nexus, ContractState.IN_PROGRESS, workspace_scope=["src/"])
