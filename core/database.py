@@ -90,7 +90,9 @@ def planned_for_values() -> Iterator[None]:
         PLANNED.reset(token)
 
 
-def rows_of_array(values: Sequence[int] | Sequence[str], kind: Literal["bigint", "text"]) -> RawSQL:
+def rows_of_array(
+    values: Sequence[int] | Sequence[str], kind: Literal["bigint", "text", "uuid"]
+) -> RawSQL:
     """Many values as a query, for a filter such as `id__in=rows_of_array(ids, "bigint")`.
 
     A list there has a parameter for each of them, and PostgreSQL takes 65,535 at most.

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import datetime
+from uuid import UUID
 
 from django.db import transaction
-from django.db.models import Manager, Q, QuerySet
+from django.db.models import F, Manager, Q, QuerySet, Value
+from django.db.models.functions import Greatest
 
 from core.actions import Action
 from core.actors import Actor
-from core.database import needs_transaction
+from core.database import needs_transaction, rows_of_array
 from core.decision import Code, refuse, require_version
+from core.events import Event
 from core.interventions import record_intervention
 from core.permissions import Deed, require_deed
-from ledger.services import record
+from ledger.services import insert_event, insert_events, record
 from orgchart.models import Agent
 from orgchart.policy.vocabulary import ToolMode
 from orgchart.policy_cache import current_policy
@@ -173,19 +177,41 @@ def release_contract(*, caller: Actor, now: datetime, reason: str, contract_ref:
     """Close the grants of a contract and release the sessions that work under it.
 
     A released session works under the contract that opened its mode before, if one is open still.
+    The statements do not grow with the sessions: an agent opens some hundred a day.
     """
     with transaction.atomic():
-        for grant in _lock_open_grants(caller).filter(contract_ref=contract_ref):
-            _close_grant(grant, caller, now, reason)
-        bound = Session.objects.select_for_update().filter(
+        grants = _lock_open_grants(caller).filter(contract_ref=contract_ref)
+        closed = list(grants.select_related("session").order_by("id"))
+        if closed:
+            ids = rows_of_array([one.id for one in closed], "bigint")
+            ModeGrant.objects.filter(id__in=ids).update(
+                closed_at=Greatest(F("opened_at"), Value(now)), closed_by=caller.actor
+            )
+            insert_events(_closed(grant, caller, now, reason) for grant in closed)
+        bound = Session.objects.filter(
             organisation_id=caller.organisation_id, contract_ref=contract_ref
         )
-        for row in bound.order_by("id"):
-            before = row.grants.filter(closed_at=None).exclude(contract_ref="")
-            earlier = before.order_by("-opened_at", "-id").first()
-            row.contract_ref = earlier.contract_ref if earlier else ""
-            _save_binding(row)
-            wake(row.agent_id)
+        held = list(bound.select_for_update().order_by("id"))
+        if held:
+            _bind_again(held, ModeGrant.objects.filter(closed_at=None, session__in=bound))
+        for agent_id in {one.session.agent_id for one in closed} | {one.agent_id for one in held}:
+            wake(agent_id)
+
+
+def _bind_again(held: Sequence[Session], still_open: QuerySet[ModeGrant]) -> None:
+    """Let locked sessions work under what their open grants have left to them."""
+    left: dict[UUID, list[ModeGrant]] = {}
+    for grant in still_open.order_by("-opened_at", "-id"):
+        left.setdefault(grant.session_id, []).append(grant)
+    changed: dict[tuple[str, str], list[str]] = {}
+    for row in held:
+        grants = left.get(row.id, [])
+        contract = next((one.contract_ref for one in grants if one.contract_ref), "")
+        backing = (one.mode for one in grants if one.contract_ref in ("", contract))
+        changed.setdefault((next(backing, ToolMode.CHAT_SAFE), contract), []).append(str(row.id))
+    for (mode, contract), ids in changed.items():
+        rows = Session.objects.filter(id__in=rows_of_array(ids, "uuid"))
+        rows.update(mode=mode, contract_ref=contract)
 
 
 @needs_transaction
@@ -240,13 +266,17 @@ def _close_grant(grant: ModeGrant, caller: Actor, now: datetime, reason: str) ->
     row = Session.objects.select_for_update().get(id=grant.session_id)
     _save_binding(row)
     wake(row.agent_id)
-    record(
+    insert_event(_closed(grant, caller, now, reason))
+
+
+def _closed(grant: ModeGrant, caller: Actor, now: datetime, reason: str) -> Event:
+    return Event.by(
+        caller,
         Action.SESSION_MODE_CLOSED,
-        by=caller,
         at=now,
-        subject=f"session:{row.id}",
+        subject=f"session:{grant.session_id}",
         reason=reason,
-        for_agent_id=row.agent_id,
+        for_agent_id=grant.session.agent_id,
         details={"mode": grant.mode, "contract": grant.contract_ref},
     )
 

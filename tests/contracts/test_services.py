@@ -781,6 +781,25 @@ class TestSessionsOfContracts:
         read = nexus.get(f"/api/v1/sessions/{opened['id']}", "backend_worker").body
         assert (read["mode"], read["contract"]) == ("chat_safe", None)
 
+    def test_many_are_released_as_quickly_as_few(self, nexus):
+        """An agent opens some hundred a day; all wait for the end of the transaction."""
+        asked = []
+        for sessions in (2, 12):
+            contract_id = at_state(nexus, ContractState.IN_PROGRESS, coding=True)
+            opened = [self.open(nexus, contract=contract_id).body["id"] for _ in range(sessions)]
+            with CaptureQueriesContext(connection) as queries:
+                submit(nexus, contract_id)
+            asked.append(sum("INSERT INTO ledger_event" not in one["sql"] for one in queries))
+            assert not Session.objects.filter(contract_ref=contract_id).exists()
+            assert set(Session.objects.values_list("mode", flat=True)) == {"chat_safe"}
+            grants = ModeGrant.objects.filter(session__in=opened)
+            assert {grant.closed_at is None for grant in grants} == {False}
+            closed = Event.objects.filter(action="session.mode_closed")
+            assert (
+                closed.filter(subject__in=[f"session:{one}" for one in opened]).count() == sessions
+            )
+        assert asked[0] == asked[1]
+
     @pytest.mark.parametrize("state", [s for s in ContractState if s != "in_progress"])
     def test_none_for_a_contract_in_another_state(self, nexus, state):
         contract_id = at_state(nexus, state, coding=True)
