@@ -22,7 +22,7 @@ KINDS_BY_TOOL = {
     APPROVE: frozenset({ContractKind.DEPLOYMENT_APPROVAL}),
 }
 MANAGEMENT_LEVEL = 2
-MOST_OPEN = 1000
+MOST_OPEN = 5000
 """Contracts of one issuer that are open at once; approvals end by themselves and do not count."""
 DEPLOYING = "docker_deploy"
 
