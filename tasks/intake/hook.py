@@ -9,13 +9,14 @@ from typing import Any
 
 import structlog
 from django.conf import settings
-from django.db import connection, transaction
+from django.db import transaction
 from django.http import HttpRequest, HttpResponse
 from django.utils import timezone
 from django.views.decorators.csrf import csrf_exempt
 from standardwebhooks import Webhook, WebhookVerificationError
 
 from core.actors import System
+from core.database import fetch_row
 from core.decision import Code, Denied, refuse
 from core.strictjson import read_object
 from orgchart.organisation_settings import merged, quota_of
@@ -33,14 +34,18 @@ NO_WEBHOOK = "whsec_bm9ib2R5IGhhcyB0aGlzIHNlY3JldCwgc28gbm8gb25lIGNhbiBzaWdu"
 """Checked where there is no webhook, so that the answer is that of a bad signature."""
 TAKE = """
 UPDATE tasks_feedbackhook AS h
-SET used = free.used + %(size)s, used_at = free.at
+SET used = free.used + CASE WHEN free.used + %(size)s <= %(burst)s THEN %(size)s ELSE 0 END,
+    used_at = free.at
 FROM (
     SELECT id, statement_timestamp() AS at, greatest(0, used - %(per_second)s * greatest(0,
         coalesce(extract(epoch FROM statement_timestamp() - used_at), 0))) AS used
     FROM tasks_feedbackhook WHERE id = %(hook)s FOR UPDATE
 ) AS free
-WHERE h.id = free.id AND free.used + %(size)s <= %(burst)s
+WHERE h.id = free.id
+RETURNING free.used + %(size)s <= %(burst)s
 """
+"""Whether it was taken. A refusal notes its time as well: the last one may be in a future from
+which the database's clock was set back, and nothing would be free again until then."""
 
 
 @csrf_exempt
@@ -125,10 +130,9 @@ def require_rate(hook: FeedbackHook, size: int) -> None:
     per_second = quota_of(values, "bytes_per_day") / DAY.total_seconds()
     counted = min(max(size, SMALL), burst)
     taken = {"hook": hook.id, "size": counted, "per_second": per_second, "burst": burst}
-    with connection.cursor() as cursor:
-        cursor.execute(TAKE, taken)
-        if cursor.rowcount:
-            return
+    (is_taken,) = fetch_row(TAKE, taken) or (False,)
+    if is_taken:
+        return
     wait = math.ceil(counted / per_second)
     raise refuse(
         Code.RATE_LIMITED,

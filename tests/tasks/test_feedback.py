@@ -197,6 +197,19 @@ class TestHook:
         FeedbackHook.objects.update(used_at=timezone.now() - timedelta(seconds=820))
         assert send(late, message="m2").status_code == 200
 
+    def test_waits_for_no_time_that_the_databases_clock_was_set_back_from(self, send, team):
+        team.settings = {**team.settings, "bytes_per_minute": 100_000, "bytes_per_day": 864_000}
+        team.save(update_fields=["settings"])
+        large = {"data": [{"body": "x" * 19_000} for _ in range(5)]}
+        late = {"data": {"body": "y", "id": "late"}}
+        assert send(large).status_code == 200
+        FeedbackHook.objects.update(used_at=timezone.now() + timedelta(hours=1))
+        assert send(late, message="m2").status_code == 429
+        assert FeedbackHook.objects.get().used_at <= timezone.now() + timedelta(minutes=1)
+        used = FeedbackHook.objects.get().used
+        FeedbackHook.objects.update(used=used - 8_200)  # what 820 s give back
+        assert send(late, message="m2").status_code == 200
+
     @pytest.mark.django_db(transaction=True)
     def test_counts_messages_that_arrive_at_once(self, secret, team):
         hook = FeedbackHook.objects.select_related("organisation").get()
