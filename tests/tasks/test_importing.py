@@ -8,6 +8,8 @@ from itertools import islice
 
 import pytest
 from django.core.management import CommandError, call_command
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
 
 from core.people import operator
 from ledger.models import Event
@@ -53,6 +55,18 @@ class TestImport:
     def test_goes_on_counting_behind_the_highest(self, team, http, folder):
         run("import", folder(OLD))
         assert http.call("architect", "task_create", subject="x").result["id"] == "6"
+
+    def test_counts_new_dependencies_without_reading_all(self, team, folder):
+        """PostgreSQL has no statistics of what was just taken in: it would read all for each."""
+        run("import", folder({"id": 4, "subject": "there"}))
+        chain = [{"id": at, "subject": "x", "blockedBy": [str(at - 1)]} for at in range(5, 10)]
+        with CaptureQueriesContext(connection) as seen:
+            run("import", folder(json.dumps(chain)))
+        changed = [each["sql"] for each in seen if "UPDATE tasks_task" in each["sql"]]
+        assert changed
+        assert not any("tasks_dependency" in sql for sql in changed)
+        counts = Task.objects.order_by("number").values_list("open_blockers", "dependents")
+        assert list(counts) == [(0, 1), *[(1, 1)] * 4, (1, 0)]
 
     @pytest.mark.parametrize("number", ["999999999999999999", 10**15])
     def test_refuses_an_id_that_counting_could_not_go_on_behind(self, team, folder, number):
