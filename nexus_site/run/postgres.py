@@ -33,7 +33,6 @@ OPTIONS = {
     "unix_socket_permissions": "0700",
     "max_connections": "200",
     "idle_in_transaction_session_timeout": "600s",  # an open transaction holds back sealing
-    "client_connection_check_interval": "5s",  # a statement of who was killed holds its locks
     "shared_buffers": "256MB",
     # After a checkpoint the first change of each page writes all of it to the log: a mail costs 5
     # to 35 KB of log then, and 2.5 KB later. Fewer checkpoints, at up to 4 GB of disk.

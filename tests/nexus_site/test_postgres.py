@@ -119,21 +119,6 @@ class TestStart:
         assert cluster.start()
         assert remembered(cluster) == ["committed"]
 
-    def test_ends_a_statement_of_who_was_killed(self, cluster):
-        cluster.start()
-
-        def ask():
-            with cluster.connect() as asking:
-                asking.execute("SELECT pg_sleep(200)")
-
-        child = fork(ask)
-        sleeping = "SELECT FROM pg_stat_activity WHERE wait_event = 'PgSleep'"
-        with cluster.connect() as connection:
-            wait_until(lambda: connection.execute(sleeping).rowcount)
-            os.kill(child, signal.SIGKILL)
-            status_of(child, wait=True)
-            wait_until(lambda: not connection.execute(sleeping).rowcount)
-
     def test_is_not_fooled_by_a_number_used_again(self, cluster):
         (cluster.data / "postmaster.pid").write_text(f"{os.getpid()}\n{cluster.data}\n")
         assert cluster.pid() is None

@@ -1,6 +1,8 @@
 """The role that serves can do its work, and cannot undo what the database guards."""
 
 import base64
+import os
+import signal
 from concurrent.futures import ThreadPoolExecutor
 from types import SimpleNamespace
 
@@ -16,6 +18,7 @@ from nexus_site.run import cluster_lock, roles, safety, worker
 from nexus_site.run.fork import fork, status_of
 from nexus_site.run.postgres import Cluster
 from tests.ledger.world import make_event
+from tests.patience import wait_until
 
 KEY = base64.b64encode(bytes(range(32))).decode()
 
@@ -149,6 +152,21 @@ class TestServing:
     def test_may_not_wait_for_a_lock_without_end(self, serving):
         (limit,) = serving.execute("SHOW lock_timeout").fetchone()
         assert limit == "20s"
+
+    def test_keeps_no_lock_after_it_was_killed(self, serving):
+        """A large import may be one statement of minutes. Spec: clocks 12."""
+        given = {name: getattr(serving.info, name) for name in ("host", "port", "user", "dbname")}
+
+        def ask():
+            with psycopg.connect(**given) as asking:
+                asking.execute("SELECT pg_sleep(200)")
+
+        child = fork(ask)
+        sleeping = "SELECT FROM pg_stat_activity WHERE wait_event = 'PgSleep'"
+        wait_until(lambda: serving.execute(sleeping).rowcount)
+        os.kill(child, signal.SIGKILL)
+        status_of(child, wait=True)
+        wait_until(lambda: not serving.execute(sleeping).rowcount)
 
     @pytest.mark.parametrize("where", ["", "IN DATABASE {}"])
     def test_loses_the_limits_that_it_set_itself(self, serving, where):
