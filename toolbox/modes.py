@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Sequence
 from datetime import datetime
 from uuid import UUID
@@ -17,7 +18,7 @@ from core.decision import Code, refuse, require_version
 from core.events import Event
 from core.interventions import record_intervention
 from core.permissions import Deed, require_deed
-from ledger.services import insert_event, insert_events, record
+from ledger.services import insert_events, record
 from orgchart.models import Agent
 from orgchart.policy.vocabulary import ToolMode
 from orgchart.policy_cache import current_policy
@@ -118,7 +119,7 @@ def bind_session(
             return
         row = _lock_session(session_id, caller)
         row.contract_ref = contract_ref
-        _save_binding(row)
+        _bind([row])
 
 
 def close_mode(*, caller: Actor, now: datetime, reason: str, session_id: str) -> int:
@@ -129,7 +130,8 @@ def close_mode(*, caller: Actor, now: datetime, reason: str, session_id: str) ->
     """
     require_deed(caller, Deed.SWITCH_MODE, reason=reason)
     with transaction.atomic():
-        grants = list(_lock_open_grants(caller).filter(session_id=session_id))
+        opened = _lock_open_grants(caller).filter(session_id=session_id)
+        grants = _close_grants(opened, caller, now, reason)
         if not grants:
             raise refuse(
                 Code.INVALID_TRANSITION,
@@ -137,20 +139,21 @@ def close_mode(*, caller: Actor, now: datetime, reason: str, session_id: str) ->
                 "open the session's page again: it is in chat_safe mode",
                 rule="modes are closed once",
             )
-        for grant in grants:
-            _close_grant(grant, caller, now, reason)
-        row = grants[0].session
-        _record_switch(caller, row, grants[0].mode, "close_mode", reason, now)
+        _bind(_lock_sessions(grants))
+        _record_switch(caller, grants[0].session, grants[0].mode, "close_mode", reason, now)
     return len(grants)
 
 
 @needs_transaction
 def close_modes_of_people(*, agent_id: int, caller: Actor, now: datetime, reason: str) -> None:
-    """Close the modes that people opened for an agent (Spec: modes 13)."""
+    """Close the modes that people opened for an agent (Spec: modes 13).
+
+    The statements do not grow with them.
+    """
     Agent.objects.select_for_update(no_key=True).get(id=agent_id)  # none is opened meanwhile
     opened = _lock_open_grants(caller).filter(session__agent_id=agent_id, contract_ref="")
-    for grant in opened.order_by("id"):
-        _close_grant(grant, caller, now, reason)
+    if grants := _close_grants(opened, caller, now, reason):
+        _bind(_lock_sessions(grants))
 
 
 def close_modes_of_former_role(agent_id: int, caller: Actor, now: datetime) -> None:
@@ -181,37 +184,14 @@ def release_contract(*, caller: Actor, now: datetime, reason: str, contract_ref:
     """
     with transaction.atomic():
         grants = _lock_open_grants(caller).filter(contract_ref=contract_ref)
-        closed = list(grants.select_related("session").order_by("id"))
-        if closed:
-            ids = rows_of_array([one.id for one in closed], "bigint")
-            ModeGrant.objects.filter(id__in=ids).update(
-                closed_at=Greatest(F("opened_at"), Value(now)), closed_by=caller.actor
-            )
-            insert_events(_closed(grant, caller, now, reason) for grant in closed)
-        bound = Session.objects.filter(
+        _close_grants(grants, caller, now, reason)
+        bound = Session.objects.select_for_update().filter(
             organisation_id=caller.organisation_id, contract_ref=contract_ref
         )
-        held = list(bound.select_for_update().order_by("id"))
-        if held:
-            _bind_again(held, ModeGrant.objects.filter(closed_at=None, session__in=bound))
-        for agent_id in {one.session.agent_id for one in closed} | {one.agent_id for one in held}:
+        if held := list(bound.order_by("id")):
+            _bind(held, released=contract_ref)
+        for agent_id in {one.agent_id for one in held}:
             wake(agent_id)
-
-
-def _bind_again(held: Sequence[Session], still_open: QuerySet[ModeGrant]) -> None:
-    """Let locked sessions work under what their open grants have left to them."""
-    left: dict[UUID, list[ModeGrant]] = {}
-    for grant in still_open.order_by("-opened_at", "-id"):
-        left.setdefault(grant.session_id, []).append(grant)
-    changed: dict[tuple[str, str], list[str]] = {}
-    for row in held:
-        grants = left.get(row.id, [])
-        contract = next((one.contract_ref for one in grants if one.contract_ref), "")
-        backing = (one.mode for one in grants if one.contract_ref in ("", contract))
-        changed.setdefault((next(backing, ToolMode.CHAT_SAFE), contract), []).append(str(row.id))
-    for (mode, contract), ids in changed.items():
-        rows = Session.objects.filter(id__in=rows_of_array(ids, "uuid"))
-        rows.update(mode=mode, contract_ref=contract)
 
 
 @needs_transaction
@@ -236,7 +216,7 @@ def reopen_mode(*, caller: Actor, now: datetime, reason: str, contract_ref: str)
     if other and other != contract_ref:
         row = Session.objects.get(id=last.session_id)
         row.contract_ref = other
-        _save_binding(row)
+        _bind([row])
 
 
 def _grants_of(contract_ref: str, caller: Actor) -> QuerySet[ModeGrant]:
@@ -259,14 +239,20 @@ def _lock_open_grants(caller: Actor) -> QuerySet[ModeGrant]:
     )
 
 
-def _close_grant(grant: ModeGrant, caller: Actor, now: datetime, reason: str) -> None:
-    # `now` may be older: this call waited for the row while another opened the grant.
-    grant.closed_at, grant.closed_by = max(now, grant.opened_at), caller.actor
-    grant.save(update_fields=["closed_at", "closed_by"])
-    row = Session.objects.select_for_update().get(id=grant.session_id)
-    _save_binding(row)
-    wake(row.agent_id)
-    insert_event(_closed(grant, caller, now, reason))
+def _close_grants(
+    opened: QuerySet[ModeGrant], caller: Actor, now: datetime, reason: str
+) -> list[ModeGrant]:
+    """Close locked grants, and return them; who calls this saves the modes of their sessions."""
+    closed = list(opened.select_related("session").order_by("id"))
+    if closed:
+        ids = rows_of_array([one.id for one in closed], "bigint")
+        # `now` may be older: this call waited for the row while another opened the grant.
+        closed_at = Greatest(F("opened_at"), Value(now))
+        ModeGrant.objects.filter(id__in=ids).update(closed_at=closed_at, closed_by=caller.actor)
+        insert_events(_closed(grant, caller, now, reason) for grant in closed)
+    for agent_id in {one.session.agent_id for one in closed}:
+        wake(agent_id)
+    return closed
 
 
 def _closed(grant: ModeGrant, caller: Actor, now: datetime, reason: str) -> Event:
@@ -281,11 +267,32 @@ def _closed(grant: ModeGrant, caller: Actor, now: datetime, reason: str) -> Even
     )
 
 
-def _save_binding(row: Session) -> None:
-    """Save the contract that a locked session works under, with the mode that it backs now."""
-    grant = row.backing_grants().first()
-    row.mode = grant.mode if grant else ToolMode.CHAT_SAFE
-    row.save(update_fields=["mode", "contract_ref"])
+def _lock_sessions(grants: Sequence[ModeGrant]) -> list[Session]:
+    ids = rows_of_array([str(one.session_id) for one in grants], "uuid")
+    return list(Session.objects.select_for_update().filter(id__in=ids).order_by("id"))
+
+
+def _bind(held: Sequence[Session], *, released: str | None = None) -> None:
+    """Save the contracts that locked sessions work under, with the modes that these back now.
+
+    What worked under the `released` one works under the contract that opened its mode before, if
+    one is open still.
+    """
+    ids = rows_of_array([str(row.id) for row in held], "uuid")
+    still_open = ModeGrant.objects.filter(closed_at=None, session__in=ids)
+    left = defaultdict[UUID, list[ModeGrant]](list)
+    for grant in still_open.order_by("-opened_at", "-id"):
+        left[grant.session_id].append(grant)
+    changed = defaultdict[tuple[str, str], list[str]](list)
+    for row in held:
+        grants, contract = left[row.id], row.contract_ref
+        if contract == released:
+            contract = next((one.contract_ref for one in grants if one.contract_ref), "")
+        backing = (one.mode for one in grants if one.contract_ref in ("", contract))
+        changed[next(backing, ToolMode.CHAT_SAFE), contract].append(str(row.id))
+    for (mode, contract), rows in changed.items():
+        of_these = Session.objects.filter(id__in=rows_of_array(rows, "uuid"))
+        of_these.update(mode=mode, contract_ref=contract)
 
 
 def _require_active(session_id: str, caller: Actor) -> None:

@@ -7,6 +7,7 @@ import pytest
 from django.db import DatabaseError, connection, transaction
 from django.db.models import F
 from django.test.utils import CaptureQueriesContext
+from django.utils import timezone
 
 from contracts import queries, scopes, store
 from contracts.issuing import rules as issuing
@@ -40,7 +41,7 @@ from tests.contracts.world import (
 )
 from tests.decisions import denied as refused
 from toolbox.models import ModeGrant, Session
-from toolbox.modes import close_mode, open_mode
+from toolbox.modes import close_mode, close_modes_of_people, open_mode
 
 pytestmark = pytest.mark.django_db
 
@@ -798,6 +799,21 @@ class TestSessionsOfContracts:
             assert (
                 closed.filter(subject__in=[f"session:{one}" for one in opened]).count() == sessions
             )
+        assert asked[0] == asked[1]
+
+    def test_of_people_are_closed_by_as_few_statements_however_many_there_are(self, nexus):
+        agent, asked = nexus.agent("backend_worker"), []
+        told = {"caller": nexus.person("Board"), "now": timezone.now(), "reason": "x"}
+        for number in (2, 12):
+            opened = [self.open(nexus).body["id"] for _ in range(number)]
+            for session in opened:
+                open_mode(session_id=session, mode=ToolMode.CODING, **told)
+            with CaptureQueriesContext(connection) as queries, transaction.atomic():
+                close_modes_of_people(agent_id=agent.id, **told)
+            asked.append(sum("INSERT INTO ledger_event" not in one["sql"] for one in queries))
+            sessions = Session.objects.filter(id__in=opened)
+            assert set(sessions.values_list("mode", flat=True)) == {"chat_safe"}
+            assert not ModeGrant.objects.filter(closed_at=None).exists()
         assert asked[0] == asked[1]
 
     @pytest.mark.parametrize("state", [s for s in ContractState if s != "in_progress"])
