@@ -33,7 +33,7 @@ def choose_contract(held: Sequence[ContractFacts], bound: str) -> ContractFacts 
             return contract
     if len(held) > 1:
         named = ", ".join(contract.id for contract in held[:5])
-        number = len(held) if len(held) <= MOST_NAMED else str(MOST_NAMED) + "+"
+        number = len(held) if len(held) <= MOST_NAMED else f"{MOST_NAMED}+"
         return deny(
             Code.CONTRACT_REQUIRED,
             f"{number} contracts of yours are in progress ({named}), and this session works "

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -155,7 +155,7 @@ def latest_submission(row: Contract) -> SubmissionFacts | None:
     return submission_of(found.id, verdicts.values_list("finding", "judge_id"), found.commit)
 
 
-def judges_of_submissions(rows: Sequence[Contract]) -> Mapping[str, frozenset[int]]:
+def judges_of_submissions(rows: Sequence[Contract]) -> Mapping[str, Collection[int]]:
     """The agents that judged what is in review, by contract, in one query for all of them."""
     in_review = [row.id for row in rows if row.state == ContractState.REVIEW]
     later = Report.objects.filter(
@@ -166,7 +166,7 @@ def judges_of_submissions(rows: Sequence[Contract]) -> Mapping[str, frozenset[in
     with planned_for_values():
         for contract_id, judge_id in verdicts.values_list("contract_id", "judge_id"):
             judges[contract_id].add(judge_id)
-    return {contract_id: frozenset(found) for contract_id, found in judges.items()}
+    return judges
 
 
 def event_of_change(

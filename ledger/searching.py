@@ -32,9 +32,8 @@ def find_events(rows: QuerySet[Event], words: str, *, now: datetime) -> QuerySet
 def _of(word: str, now: datetime) -> Q:
     day = _day(word, now)
     if day is not None:
-        return Q(at__gte=datetime.combine(day, time.min, UTC)) & Q(
-            at__lte=datetime.combine(day, time.max, UTC)
-        )
+        start, end = (datetime.combine(day, at, UTC) for at in (time.min, time.max))
+        return Q(at__gte=start, at__lte=end)
     seq = row_id(word)
     if seq is not None:
         return Q(seq=seq)

@@ -240,10 +240,22 @@ def _insert_dependencies(pairs: Sequence[tuple[TaskRow, TaskRow]], caller: Actor
             closing = violated_values(problem)
             raise _circle(*next(p for p in pairs if [p[0].id, p[1].id] == closing)) from problem
         added = cursor.fetchall()
-        if added:
-            values["blockers"], values["blocked"] = map(list, zip(*added, strict=True))
-            cursor.execute(COUNT_BLOCKERS, values)
-            cursor.execute(COUNT_DEPENDENTS, values)
+    count_dependencies(added)
+
+
+def count_dependencies(added: Sequence[tuple[int, int]]) -> None:
+    """Count new dependencies, ids of blocker and blocked, for both of their tasks.
+
+    The table of dependencies is not read: PostgreSQL has no statistics of the rows that it has just
+    taken in this transaction, and might read all of them for each task.
+    """
+    if not added:
+        return
+    blockers, blocked = zip(*added, strict=True)
+    named = {"blockers": list(blockers), "blocked": list(blocked)}
+    with connection.cursor() as cursor:
+        cursor.execute(COUNT_BLOCKERS, named)
+        cursor.execute(COUNT_DEPENDENTS, named)
 
 
 def _circle(blocker: TaskRow, blocked: TaskRow) -> Denied:

@@ -29,7 +29,7 @@ from tasks.rules.changes import TaskChange, lease_due_at, subject_of
 from tasks.rules.values import TaskRow
 from tasks.store import read_short_tasks, read_task, save_change
 from tasks.vocabulary import UNFINISHED
-from toolbox.scheduler import act_on_each, scheduled_job, sweep
+from toolbox.scheduler import answers_of_each, scheduled_job, sweep
 
 BATCH = 20
 RELEASED = {
@@ -129,22 +129,17 @@ def _date_claims(now: datetime) -> None:
         settings__contains={"task_lease": 0}
     )
     undated = Task.objects.filter(UNDATED).values("organisation_id")
-    found = dict[int, datetime]()
-    act_on_each(with_lease.filter(id__in=undated), partial(_find_due_time, found, now=now))
-    claims = undated_claims().filter(organisation__in=[*found])
+    found = answers_of_each(
+        with_lease.filter(id__in=undated),
+        lambda organisation: lease_due_at(current_policy(organisation.id), now),
+    )
+    due_at = {organisation.id: due for organisation, due in found.items() if due is not None}
     sweep(
-        claims,
-        lambda task: _date_claim(task, due=found[task.organisation_id]),
+        undated_claims().filter(organisation__in=[*due_at]),
+        lambda task: _date_claim(task, due=due_at[task.organisation_id]),
         batch=BATCH,
         of="organisation",
     )
-
-
-def _find_due_time(found: dict[int, datetime], organisation: Organisation, *, now: datetime) -> int:
-    due = lease_due_at(current_policy(organisation.id), now)
-    if due is not None:
-        found[organisation.id] = due
-    return 0
 
 
 def _date_claim(task: Task, *, due: datetime) -> None:

@@ -288,6 +288,7 @@ def _bind(held: Sequence[Session], *, released: str | None = None) -> None:
         grants, contract = left[row.id], row.contract_ref
         if contract == released:
             contract = next((one.contract_ref for one in grants if one.contract_ref), "")
+        # As `Session.backing_grants`, which asks for one session.
         backing = (one.mode for one in grants if one.contract_ref in ("", contract))
         changed[next(backing, ToolMode.CHAT_SAFE), contract].append(str(row.id))
     for (mode, contract), rows in changed.items():

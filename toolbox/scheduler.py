@@ -20,6 +20,7 @@ from toolbox.models import JobRun
 
 log = structlog.get_logger(__name__)
 DueRow = TypeVar("DueRow", bound=models.Model)
+Answer = TypeVar("Answer")
 Handler = Callable[[datetime], int]
 
 BATCH = 200
@@ -249,13 +250,20 @@ def act_on_each(rows: Iterable[DueRow], act: Callable[[DueRow], int]) -> int:
 
     For what lasts too long for `sweep`. One that fails is logged and keeps no other from it.
     """
+    return sum(answers_of_each(rows, act).values())
+
+
+def answers_of_each(
+    rows: Iterable[DueRow], ask: Callable[[DueRow], Answer]
+) -> dict[DueRow, Answer]:
+    """What `ask` returns for every row; one that fails is logged and left out."""
     with planned_for_values():
         found = list(rows)
-    done = 0
+    answers = dict[DueRow, Answer]()
     for row in found:
         with _kept_failure(row):
-            done += act(row)
-    return done
+            answers[row] = ask(row)
+    return answers
 
 
 def act_in_time(

@@ -25,7 +25,7 @@ from orgchart.policy.compiled import Agent, Policy
 from orgchart.policy.way_up import tool_to_escalate
 from orgchart.policy_cache import current_policy
 from toolbox.quoting import as_lines, one_line
-from toolbox.scheduler import act_on_each, sweep
+from toolbox.scheduler import answers_of_each, sweep
 
 UNANSWERED = gettext_noop("%(organisation)s: an escalation has no answer")
 BEFORE_THE_CEO = 3
@@ -85,15 +85,11 @@ def _send_missing_notices(now: datetime) -> int:
     rows = Escalation.objects.filter(
         first=None, state__in=UNSETTLED, board_waits_since__lt=now
     ).order_by("organisation_id")
-    with_channel = list[int]()
-
-    def look(organisation: Organisation) -> int:
-        if outbox.channels_of(current_policy(organisation.id)):
-            with_channel.append(organisation.id)
-        return 0
-
-    act_on_each(Organisation.objects.filter(id__in=rows.values("organisation_id")), look)
-    missing = rows.filter(organisation__in=with_channel)
+    channels = answers_of_each(
+        Organisation.objects.filter(id__in=rows.values("organisation_id")),
+        lambda organisation: outbox.channels_of(current_policy(organisation.id)),
+    )
+    missing = rows.filter(organisation__in=[one for one, found in channels.items() if found])
     return sweep(missing, lambda first: _notify_board_late(first, now), of="organisation")
 
 

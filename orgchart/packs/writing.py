@@ -215,7 +215,7 @@ def _retire_roles(organisation: models.Organisation, pack: Pack, changes: Change
 def _remove_groups(organisation: models.Organisation, pack: Pack, changes: Changes) -> None:
     """Remove groups the pack no longer has; one whose memory is kept stays, and gives no right."""
     for row in organisation.groups.exclude(slug__in={group.slug for group in pack.groups}):
-        if _is_deleted(row):
+        if _delete_unless_kept(row):
             changes.add("removed", "group", row.slug)
             continue
         changed = differing(row, RETIRED_GROUP)
@@ -224,8 +224,8 @@ def _remove_groups(organisation: models.Organisation, pack: Pack, changes: Chang
             changes.add("retired", "group", row.slug, changed)
 
 
-def _is_deleted(row: models.Group) -> bool:
-    """Delete a group, unless anything in it is kept (Spec: groups 15)."""
+def _delete_unless_kept(row: models.Group) -> bool:
+    """Delete a group in which nothing is kept (Spec: groups 15); whether that was so."""
     if rows_that_need(row, 1):
         return False
     with suppress(ProtectedError):  # an entry came meanwhile

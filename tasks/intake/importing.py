@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from graphlib import CycleError, TopologicalSorter
@@ -18,7 +18,7 @@ from core.events import Event
 from core.limits import BIGGEST_VERSION
 from ledger.services import insert_events
 from orgchart.policy.compiled import Policy
-from tasks.dependencies import COUNT_BLOCKERS, COUNT_DEPENDENTS, lock_dependencies
+from tasks.dependencies import count_dependencies, lock_dependencies
 from tasks.intake.files import MAX_DIGITS, FileEntry, StoredTask, TaskFiles
 from tasks.models import Dependency, Task
 from tasks.rules.changes import lease_due_at, subject_of
@@ -210,8 +210,8 @@ def _insert_tasks(
     ]
     events += [_event(Action.TASK_JOINED, caller, policy, number, now) for number in joined]
     insert_events(events)
-    if edges:
-        _count([(ids[blocker], ids[blocked]) for blocker, blocked in edges])
+    # Each edge names a new task, so none was there before.
+    count_dependencies([(ids[blocker], ids[blocked]) for blocker, blocked in edges])
     if new:
         _advance(organisation_id, max(new))
 
@@ -239,19 +239,6 @@ ADVANCE = """
 INSERT INTO tasks_counter AS c (organisation_id, last) VALUES (%(organisation)s, %(last)s)
 ON CONFLICT (organisation_id) DO UPDATE SET last = greatest(c.last, EXCLUDED.last)
 """
-
-
-def _count(edges: Iterable[tuple[int, int]]) -> None:
-    """Count new dependencies, of which each names a new task, for both of their tasks.
-
-    The table of dependencies is not read: PostgreSQL has no statistics of the rows that it has just
-    taken in this transaction, and might read all of them for each task.
-    """
-    blockers, blocked = zip(*edges, strict=True)
-    named = {"blockers": list(blockers), "blocked": list(blocked)}
-    with connection.cursor() as cursor:
-        cursor.execute(COUNT_BLOCKERS, named)
-        cursor.execute(COUNT_DEPENDENTS, named)
 
 
 def _advance(organisation_id: int, last: int) -> None:

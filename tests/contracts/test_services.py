@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from datetime import timedelta
+from itertools import product
 
 import pytest
 from django.db import DatabaseError, connection, transaction
@@ -10,12 +11,13 @@ from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from contracts import queries, scopes, store
+from contracts.authority import opens_rights
 from contracts.issuing import rules as issuing
 from contracts.issuing.drafts import ContractDraft
 from contracts.issuing.services import issue_for_board
 from contracts.models import Contract, Report, Verdict
 from contracts.reassignment import reassign_contracts
-from contracts.session_contract import find_working_contract
+from contracts.session_contract import OPENS_RIGHTS, find_working_contract
 from contracts.vocabulary import ContractOutcome, ContractSide, ContractState, ReportKind
 from core.decision import Code, Denied
 from core.machines import UndeclaredTransition
@@ -729,6 +731,17 @@ class TestWorkScopes:
         assert self.scopes(nexus, "backend_worker") == ("src/api", "web/")
         submit(nexus, contract_id)
         assert self.scopes(nexus, "backend_worker") == ()
+
+    def test_are_asked_for_as_they_are_decided(self, nexus):
+        """The database's condition and `opens_rights` agree on every contract."""
+        every = product((True, False), ([], ["src/a/"]), ("", "feat/"))
+        for number, (coding, scope, branch) in enumerate(every):
+            named = {"assigned_branch": f"{branch}{number}"} if branch else {}
+            row = Contract.objects.filter(
+                id=issue(nexus, coding=coding, workspace_scope=scope, **named)
+            )
+            facts = store.contract_facts(row.get(), nexus.policy)
+            assert row.filter(OPENS_RIGHTS).exists() == opens_rights(facts)
 
     def test_are_found_without_reading_all_contracts_of_the_agent(self, nexus):
         """Each call that works under a contract asks for it."""

@@ -20,10 +20,11 @@ from orgchart.models import Agent, ApiKey, Organisation
 
 NO_REASON = "revoked at the command line, no reason given"
 USAGE = "name the organisation and the agent: issue_key ORG AGENT"
+ALL_OF_ORG = "--all replaces the keys of every agent: name no agent"
 
 
 class Command(BaseCommand):
-    """Issue a key, or end one."""
+    """Issue a key, end one, or replace all of an organisation."""
 
     help = "Print a new API key for an agent; --revoke PREFIX ends one; --all replaces all of ORG"
 
@@ -52,16 +53,14 @@ class Command(BaseCommand):
                 whose = agent.id if agent else None
                 revoke_key(prefix=prefix, caller=caller, now=now, reason=reason, agent_id=whose)
                 return
+            if options["all"] == (agent is not None):
+                raise CommandError(ALL_OF_ORG if options["all"] else USAGE)
             with transaction.atomic():  # none is ever valid and not printed
-                if options["all"]:
-                    if agent is not None:
-                        raise CommandError("--all replaces the keys of every agent: name no agent")
+                if agent is not None:
+                    printed = issue_key(agent=agent, caller=caller, now=now)
+                else:
                     keys = replace_keys(caller=caller, now=now, reason=reason)
                     printed = json.dumps(keys, indent=2)
-                elif agent is None:
-                    raise CommandError(USAGE)
-                else:
-                    printed = issue_key(agent=agent, caller=caller, now=now)
                 self.stdout.write(printed)
                 self.stdout.flush()
         except Denied as refusal:
