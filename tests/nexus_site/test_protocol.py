@@ -535,6 +535,9 @@ class TestAClientThatLeaves:
                     leaving.sendall(asked)
                     if how == "while it waits":
                         wait_until(lambda: TURNS.waiting)
+                with connect(port) as later:  # what came before it was accepted, too
+                    later.sendall(GET)
+                    assert answer(later) == b"HTTP/1.1 200 OK"
                 wait_until(lambda: all_.total == 1)
             wait_until(lambda: not TURNS.waiting)
             release()
