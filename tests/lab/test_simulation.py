@@ -95,7 +95,7 @@ class TestAPlay:
     def test_knows_what_is_due_on_every_clock_that_goes_by_rows(self):
         without_rows = {
             *("notices", "ledger seals", "files", "charts"),
-            *("deployments", "git garbage", "repositories", "web use"),
+            *("deployments", "git garbage", "repositories", "sessions of people", "web use"),
         }
         assert set(DUE) == set(scheduler.JOBS) - without_rows
 

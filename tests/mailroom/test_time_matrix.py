@@ -14,8 +14,8 @@ UNTOUCHED = {("charts", death) for death in DEATHS if death != "before"}
 """This job only writes files."""
 
 
-ELSEWHERE = {"deployments", "git garbage", "repositories", "web use"}
-"""Jobs that ask an engine or another repository, or only delete counters: in `tests/workspace`."""
+ELSEWHERE = {"deployments", "git garbage", "repositories", "sessions of people", "web use"}
+"""Jobs that ask an engine or another repository, or only delete what is over."""
 
 
 def died_in_another(world, name, at_once, death):
