@@ -66,8 +66,10 @@ def sentence_of(problem: Exception) -> str:
     from django.db import OperationalError
     from psycopg.errors import UndefinedTable
 
+    from nexus_site.run.postgres import PostgresUnavailable
+
     said = ""
-    if isinstance(problem, ImproperlyConfigured):
+    if isinstance(problem, (ImproperlyConfigured, PostgresUnavailable)):
         said = str(problem)
     elif isinstance(problem, OperationalError):  # the server ended it, or cannot be reached
         said = f"The database cannot be used: {problem}"

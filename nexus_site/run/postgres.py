@@ -48,6 +48,10 @@ OPTIONS = {
 }
 
 
+OF_SHELL = set('$`"\\\n')
+"""initdb runs its programs by a shell, to which these signs of their path say something."""
+
+
 class PostgresUnavailable(Exception):
     """The embedded PostgreSQL cannot serve; the message says why and what to do."""
 
@@ -243,6 +247,11 @@ class Cluster:
         if (self.data / "PG_VERSION").exists():
             return
         fresh = self.data.with_name("postgres.new")
+        if signs := OF_SHELL & set(str(self.programs)):
+            raise PostgresUnavailable(
+                f"PostgreSQL begins in no folder with {' '.join(sorted(signs))} in its path. Move "
+                f"{self.programs} to another one: with its .venv, or the whole of NEXUS"
+            )
         if fresh.exists():  # an initdb was broken off
             shutil.rmtree(fresh)
         fresh.mkdir(mode=0o700)

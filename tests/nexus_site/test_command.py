@@ -9,6 +9,7 @@ import pytest
 
 from nexus_site.run import command
 from nexus_site.run.env import PYTHON, ROOT
+from nexus_site.run.postgres import PostgresUnavailable
 
 OUTER = getattr(sys, "_base_executable", sys.executable)
 
@@ -54,6 +55,7 @@ class TestWhatIsWrongAroundACommand:
             (EOFError(), command.NO_ANSWER),
             (OSError(errno.ENOSPC, "full"), "A disk is full"),
             (BrokenPipeError(errno.EPIPE, "Broken pipe"), "standard output of this has ended"),
+            (PostgresUnavailable("initdb failed"), "initdb failed"),
             (UnicodeEncodeError("utf-8", "\udcff", 0, 1, "surrogate"), "no UTF-8"),
         ],
     )

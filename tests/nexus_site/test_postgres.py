@@ -160,6 +160,14 @@ class TestStart:
             assert cluster.stop()
         assert not cluster.socket.exists()
 
+    def test_says_in_which_folder_its_programs_cannot_be(self, tmp_path):
+        """Their own shell would read a part of the path as a command."""
+        programs = tmp_path / "a$(b)" / "bin"
+        cluster = Cluster.under(tmp_path / "var")
+        vars(cluster)["programs"] = programs
+        with pytest.raises(PostgresUnavailable, match=r"no folder with \$ in its path"):
+            cluster.start()
+
     def test_recovers_where_an_unlogged_table_was_being_made(self, cluster):
         """As by `migrate` or `restore`. PostgreSQL's first recovery finds a file in its way."""
         cluster.start()
