@@ -57,6 +57,7 @@ PATTERNS = (
     _("%(agent)s may send %(type)s to %(recipient)s under a contract"),
     _("%(agent)s may send %(type)s to %(recipient)s"),
     _("%(user)s: %(right)s in every organisation"),
+    _("%(user)s: %(right)s in another organisation"),
     _("%(user)s: %(right)s in %(organisation)s"),
 )
 """One for each kind of sentence; of two that fit, the first is meant."""

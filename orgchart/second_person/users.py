@@ -212,7 +212,8 @@ def _propose(
     if known := PendingChange.objects.waiting(**same):
         return known
     names: dict[int | None, str] = {EVERY: "every organisation"}
-    names.update(Organisation.objects.values_list("id", "name"))
+    # Who sees the proposal may be a member of no other one (Spec: people 36).
+    names.update(Organisation.objects.filter(id__in=asked).values_list("id", "name"))
     added = rules.rights_added(before, after)
     row = PendingChange.objects.create(
         **same,
@@ -238,4 +239,5 @@ def _propose(
 def _sentences(
     user: User, rights: frozenset[rules.Right], names: Mapping[int | None, str]
 ) -> list[str]:
-    return sorted(f"{user.get_username()}: {name} in {names[one]}" for name, one in rights)
+    places = {(name, names.get(one, "another organisation")) for name, one in rights}
+    return sorted(f"{user.get_username()}: {name} in {place}" for name, place in places)

@@ -634,6 +634,30 @@ class TestTheBoardsOfOrganisations:
             for one in (company.organisation, other)
         }
 
+    def test_name_no_other_organisation_to_who_confirms_for_theirs(
+        self, ada, member, company, other, client
+    ):
+        """The other Board is not asked: ada is alone on it."""
+        User.objects.get(username="cyd").delete()
+        row = self.asked(ada, member("hans", None, company.organisation), HR,
+                         company.organisation, other)  # fmt: skip
+        assert row.boards == [company.organisation.id]
+        assert "hans: HR in another organisation" in row.allowed
+        client.force_login(User.objects.get(username="bob"))
+        pages = [f"/admin/orgchart/pendingchange/{row.pk}/{page}/" for page in ("change", "confirm")]
+        for page in ("/admin/", *pages):
+            text = client.get(page).content.decode()
+            assert f"hans: HR in {company.organisation.name}" in text, page
+            assert other.name not in text, page
+
+    def test_name_no_organisation_that_the_user_leaves_to_who_confirms_for_theirs(
+        self, ada, member, company, other
+    ):
+        User.objects.get(username="cyd").delete()
+        row = self.asked(ada, member("hans", HR, other), HR, company.organisation)
+        assert "hans: HR in another organisation" in row.forbidden
+        assert not any(other.name in sentence for sentence in (*row.allowed, *row.forbidden))
+
     def test_are_not_those_of_who_proposed_once_they_have_left(
         self, ada, member, company, other, groups
     ):
