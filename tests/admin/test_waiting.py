@@ -248,6 +248,16 @@ class TestWhoDecides:
         assert desk_of("board", organisations=frozenset([own])).total == 3
         assert desk_of("board", organisations=frozenset([own + 1])).total == 0
 
+    def test_sees_the_installations_as_a_member_of_every_organisation_only(
+        self, company, sealed, now
+    ):
+        """Its scheduler stands still, and a skill waits; who may decide neither is told of none."""
+        skill(now)
+        assert desk_of("board").total == 2
+        member = desk_of("board", organisations=frozenset([company.organisation.id]))
+        assert member.total == 0
+        assert member.turns(10) == []
+
     def test_sees_nothing_as_a_member_of_none(self, company, well, now):
         propose(company, ANYBODY, now)
         pause()
