@@ -154,6 +154,7 @@ def _build(engine: Engine, context: bytes, name: str, run: RecordedRun) -> tuple
         "memswap": str(used["MemorySwap"]),
         "cpuperiod": "100000",
         "cpuquota": str(settings.CONTAINER_MILLICPUS * 100),
+        "nocache": "true",  # the engine's is one for all organisations
         "rm": "true",
         "forcerm": "true",
     }

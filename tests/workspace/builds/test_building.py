@@ -101,6 +101,12 @@ class TestABuild:
         assert int(query["cpuquota"]) > 0
         assert not query.keys() & {"remote", "extrahosts", "dockerfile", "buildargs", "privileged"}
 
+    def test_runs_each_step_anew(self, devops, engine, folder):
+        """From its cache an engine gives what another organisation's same step has made."""
+        build(devops)
+        ((query, _),) = engine.builds
+        assert query["nocache"] == "true"
+
     def test_is_named_apart_from_other_organisations_images(self, devops, engine, folder):
         build(devops, tag="api")
         ((query, _),) = engine.builds
