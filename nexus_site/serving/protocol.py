@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 Headers = Sequence[tuple[bytes, bytes]]
 BODY = {b"content-length", b"transfer-encoding"}  # headers of a request that has one
+ONCE = (b"host", b"authorization", b"x-nexus-session", b"idempotency-key")
+"""Headers of one value: of two, REST would take both together and MCP one of them."""
 FRAMING = 4096  # bytes of a message besides its headers and twice its body
 JOINED = 64 * 1024  # bytes of a body that is copied behind its head
 
@@ -251,12 +253,13 @@ class BoundedProtocol(HttpToolsProtocol):
             super().on_header(name, value)
 
     def on_headers_complete(self) -> None:
-        """Start the request; its body has a time of its own. Two hosts are no host.
+        """Start the request; its body has a time of its own. Two hosts are no host, two keys none.
 
         Where another protocol is asked for, the parser takes a body for the next request.
         """
-        hosts = sum(name == b"host" for name, _ in self.headers)
-        if len(self.pipeline) >= self.limits.pipelined or hosts > 1:
+        names = [name for name, _ in self.headers]
+        is_ambiguous = any(names.count(name) > 1 for name in ONCE)
+        if len(self.pipeline) >= self.limits.pipelined or is_ambiguous:
             raise BoundExceeded
         if self.parser.should_upgrade() and any(name in BODY for name, _ in self.headers):
             raise BoundExceeded

@@ -644,7 +644,9 @@ class TestTheBoardsOfOrganisations:
         assert row.boards == [company.organisation.id]
         assert "hans: HR in another organisation" in row.allowed
         client.force_login(User.objects.get(username="bob"))
-        pages = [f"/admin/orgchart/pendingchange/{row.pk}/{page}/" for page in ("change", "confirm")]
+        pages = [
+            f"/admin/orgchart/pendingchange/{row.pk}/{page}/" for page in ("change", "confirm")
+        ]
         for page in ("/admin/", *pages):
             text = client.get(page).content.decode()
             assert f"hans: HR in {company.organisation.name}" in text, page

@@ -247,10 +247,18 @@ class TestHeaders:
             )
             assert rest_of(client).endswith(b'\r\n\r\na=1; b="" c=101')
 
-    def test_name_one_host(self, port):
-        with connect(port) as client:
-            send_all(client, GET.replace(b"Host: x", b"Host: x\r\nhost: y"))
-            assert rest_of(client).startswith(b"HTTP/1.1 400 ")
+    @pytest.mark.parametrize(
+        "name", [b"Host", b"Authorization", b"X-Nexus-Session", b"Idempotency-Key"]
+    )
+    def test_name_one_host_one_key_and_one_session(self, port, name):
+        """Of two keys REST would take both together, and MCP the last."""
+        twice = (name + b": x\r\n", name.lower() + b": y\r\n")
+        for given, status in ((twice[:1], b"200"), (twice, b"400")):
+            head = GET.replace(b"Host: x\r\n", b"" if name == b"Host" else b"Host: x\r\n", 1)
+            with connect(port) as client:
+                head = head.replace(b" HTTP/1.1\r\n", b" HTTP/1.1\r\n" + b"".join(given), 1)
+                send_all(client, head.replace(b"\r\n\r\n", b"\r\nConnection: close\r\n\r\n"))
+                assert rest_of(client).startswith(b"HTTP/1.1 " + status), given
 
 
 class TestBodies:
