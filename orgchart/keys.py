@@ -140,6 +140,7 @@ def replace_keys(*, caller: Person, now: datetime, reason: str) -> dict[str, str
     with transaction.atomic():
         # A key that is issued meanwhile is one of those that end.
         Organisation.objects.select_for_update(no_key=True).get(id=caller.organisation_id)
+        lock_users()  # before the keys: a change of the Board ends some under this lock
         old = ApiKey.objects.filter(agent__in=agents, revoked_at=None).order_by("pk")
         for prefix in old.values_list("prefix", flat=True):
             revoke_key(prefix=prefix, caller=caller, now=now, reason=reason)

@@ -3,7 +3,9 @@
 import base64
 import hashlib
 import re
+import threading
 from dataclasses import replace
+from functools import partial
 
 import pytest
 from django.contrib.auth import get_user_model
@@ -15,6 +17,7 @@ from core.actors import Person
 from core.decision import Code, Denied, Deny
 from core.people import operator, signed_in_as
 from ledger.models import Event
+from orgchart import keys
 from orgchart.editing import save_row
 from orgchart.keys import digest_of, issue_key, revoke_key
 from orgchart.models import ApiKey, Membership, Organisation, Role
@@ -22,7 +25,10 @@ from orgchart.packs import export_pack
 from orgchart.people.members import standing_of
 from orgchart.second_person.rules import can_issue_key
 from orgchart.second_person.users import change_user
+from tests.company import load_company
+from tests.concurrency import at_once, outlast_the_look_for_a_deadlock
 from tests.orgchart.world import NOW, PACKS, load, person
+from tests.patience import PATIENCE
 from tests.people import join
 
 pytestmark = pytest.mark.django_db
@@ -258,3 +264,34 @@ class TestKeysOfAgentsThatOrderChanges:
         assert [event.reason for event in events] == ends * [
             "who issued this key of boss is not alone on the Board"
         ]
+
+
+@pytest.mark.django_db(transaction=True)
+def test_all_keys_are_replaced_while_the_board_gets_a_member(db, monkeypatch):
+    """Both end the key that the only member issued; neither waits for what the other holds."""
+    company = load_company("nexus")
+    board, _ = Group.objects.get_or_create(name="Board")
+    ada, bob = (
+        join(get_user_model().objects.create_user(name, is_staff=True), company.organisation)
+        for name in ("ada", "bob")
+    )
+    ada.groups.add(board)
+    acting = signed_in_as("ada")
+    here = acting.on(company.organisation.id)
+    issue_key(agent=company.agent("ceo"), caller=here, now=NOW, reason="R")
+    begun, revoke = threading.Event(), keys.revoke_key
+
+    def revoke_and_wait(**fields):
+        revoke(**fields)
+        begun.set()
+        outlast_the_look_for_a_deadlock()
+
+    def join_board():
+        begun.wait(PATIENCE)
+        wanted = replace(standing_of(bob), groups=frozenset({"Board"}))
+        return change_user(user=bob, after=wanted, who=acting, now=NOW)
+
+    monkeypatch.setattr(keys, "revoke_key", revoke_and_wait)
+    at_shell = operator(company.organisation.id, company.policy.version)
+    new = partial(keys.replace_keys, caller=at_shell, now=NOW, reason="R")
+    assert [*map(type, at_once([new, join_board]))] == [dict, type(None)]
