@@ -2,11 +2,13 @@
 
 import re
 from concurrent.futures import ThreadPoolExecutor
+from datetime import timedelta
 from threading import Thread
 
 import pytest
 from django.contrib.auth.hashers import make_password
 from django.contrib.auth.models import Group, User
+from django.contrib.sessions.models import Session
 from django.core.management import CommandError, call_command
 from django.db import connections, transaction
 from django.test import Client
@@ -20,6 +22,7 @@ from ledger.models import Event
 from nexus_site.console import login
 from nexus_site.console.management.commands import changepassword, createsuperuser
 from nexus_site.run import first_run
+from orgchart.people.authenticators import remove_authenticators
 from orgchart.people.passwords import (
     ask_for_code,
     code_from,
@@ -296,6 +299,23 @@ class TestTheCommand:
         assert client.get(HOME).url.startswith("/admin/login/")
         assert client.get(CODES).url.startswith("/admin/login/")
         assert "_auth_user_id" in other.session
+
+    def test_reads_no_sessions_that_expired_and_deletes_the_others_at_once(
+        self, client, alice, monkeypatch, django_assert_num_queries
+    ):
+        """Changes of all users wait meanwhile; a program may sign in every few minutes."""
+        client.force_login(alice, backend=BACKEND)
+        opened = Session.objects.get()
+        now, week = timezone.now(), timedelta(days=7)
+        for number in range(40):
+            opened.session_key = f"{number:032}"
+            opened.expire_date = now + week if number < 10 else now - week
+            opened.save(force_insert=True)
+        decode, read = Session.get_decoded, []
+        monkeypatch.setattr(Session, "get_decoded", lambda row: read.append(row) or decode(row))
+        with transaction.atomic(), django_assert_num_queries(4):
+            remove_authenticators(alice)
+        assert (len(read), Session.objects.count()) == (11, 30)
 
 
 class TestThePasswordOfTheOperator:
