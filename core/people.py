@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
+from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import datetime
 from getpass import getuser
@@ -9,7 +11,7 @@ from typing import Any
 
 from django.contrib.auth import get_user_model
 from django.contrib.auth.models import AbstractBaseUser, AnonymousUser
-from django.db.models import Q, QuerySet
+from django.db.models import BigIntegerField, QuerySet, Value
 from django.http import HttpRequest
 
 from core.actions import Action
@@ -26,7 +28,9 @@ Organisations = frozenset[int] | None
 """The organisations that somebody is a member of; None is every one, also those that come later."""
 
 memberships_of = Hook[[int], Organisations]("the organisations that a user is a member of")
-members_among = Hook[[QuerySet[Any], int], QuerySet[Any]]("the users that are members")
+members_among = Hook[[QuerySet[Any], Collection[int]], QuerySet[Any]](
+    "the names of users that are members of organisations, each with one, or None for every one"
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -139,12 +143,19 @@ def person_named(username: str, organisation_id: int) -> Person:
 
 def board_members(organisation_id: int) -> frozenset[str]:
     """The usernames of everyone who acts for an organisation's Board: active, staff, by group."""
+    return boards_of([organisation_id])[organisation_id]
+
+
+def boards_of(organisation_ids: Collection[int]) -> dict[int, frozenset[str]]:
+    """The `board_members` of each of these organisations, asked for at once: there may be many."""
     users = get_user_model().objects.filter(is_active=True, is_staff=True)
+    every = Value(None, output_field=BigIntegerField())
+    of_all = users.filter(is_superuser=True).values_list("username", every)
     of_board = users.filter(groups__name=PeopleGroup.BOARD)
-    members = Q(is_superuser=True)
-    for answer in members_among(of_board, organisation_id):
-        members |= Q(pk__in=answer.values("pk"))
-    return frozenset(users.filter(members).values_list("username", flat=True))
+    found = defaultdict[int | None, set[str]](set)
+    for name, one in of_all.union(*members_among(of_board, organisation_ids)):
+        found[one].add(name)
+    return {one: frozenset(found[one] | found[None]) for one in organisation_ids}
 
 
 def record_refused_person(

@@ -19,7 +19,7 @@ from core.database import needs_transaction
 from core.decision import Code, refuse, require_version
 from core.interventions import record_intervention
 from core.key_form import KEY_PREFIX, PREFIX_LENGTH
-from core.people import board_members
+from core.people import board_members, boards_of
 from core.permissions import Deed, require_deed
 from ledger.services import record
 from orgchart.models import Agent, ApiKey, Organisation
@@ -177,9 +177,11 @@ def revoke_keys_of_one_person(
     )
     if None not in organisations:
         keys = keys.filter(agent__organisation__in=organisations)
-    for key in keys.select_related("agent"):
+    found = list(keys.select_related("agent"))
+    boards = boards_of({key.agent.organisation_id for key in found}) if found else {}
+    for key in found:
         here = replace(caller, organisation_id=key.agent.organisation_id)
-        if {f"human:{name}" for name in board_members(here.organisation_id)} != {key.created_by}:
+        if {f"human:{name}" for name in boards[here.organisation_id]} != {key.created_by}:
             _end(ApiKey.objects.filter(pk=key.pk), caller, now)
             record(
                 Action.KEY_REVOKED,

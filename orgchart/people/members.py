@@ -14,7 +14,7 @@ from django.utils.crypto import salted_hmac
 
 from core.actions import Action
 from core.actors import Actor
-from core.database import needs_transaction
+from core.database import needs_transaction, rows_of_array
 from core.events import Event
 from core.people import Organisations, SignedIn, members_among, memberships_of
 from core.permissions import PeopleGroup
@@ -36,10 +36,11 @@ def organisations_of_user(user_id: int) -> Organisations:
 
 
 @members_among.join
-def keep_members(users: QuerySet[Any], organisation_id: int) -> QuerySet[Any]:
-    """Those of the users who are members of an organisation."""
-    rows = Membership.objects.filter(Q(organisation_id=organisation_id) | Q(organisation=EVERY))
-    return users.filter(pk__in=rows.values("person_id"))
+def keep_members(users: QuerySet[Any], organisation_ids: Collection[int]) -> QuerySet[Any]:
+    """The memberships of these users in the organisations, as names and organisations."""
+    ids = rows_of_array(list(organisation_ids), "bigint")
+    rows = Membership.objects.filter(Q(organisation__in=ids) | Q(organisation=EVERY))
+    return rows.filter(person__in=users).values_list("person__username", "organisation_id")
 
 
 @needs_transaction

@@ -14,9 +14,10 @@ from core.actors import Person
 from core.blank import is_blank
 from core.database import needs_transaction
 from core.decision import Code, Denied, refuse, require, stale
-from core.people import SignedIn, board_members, signed_in_as
+from core.events import Event
+from core.people import SignedIn, boards_of, signed_in_as
 from core.permissions import Deed, reason_missing, require_deed
-from ledger.services import record
+from ledger.services import insert_events, record
 from orgchart.keys import revoke_keys_of_one_person
 from orgchart.models import Organisation, PendingChange
 from orgchart.people import rules
@@ -127,7 +128,7 @@ def require_confirmer(row: PendingChange, caller: Person) -> None:
     of the user, where a code goes with it (Spec: people 49).
     """
     asked = row.boards or [caller.organisation_id]
-    boards = {one: board_members(one) for one in asked}
+    boards = boards_of(asked)
     require(rules.can_confirm(caller.username, row.boards, boards))
     proposers, acting = {row.proposed_by, *row.proposer_known_to}, acting_as()
     require(rules.can_be_second(caller.username, proposers, boards, acting))
@@ -183,7 +184,7 @@ def _asked(
         ids = {*Organisation.objects.values_list("id", flat=True), INSTALLATION}
     else:
         ids = {one for one in concerned if one is not None}
-    boards = {one: board_members(one) for one in ids}
+    boards = boards_of(ids)
     username = user.get_username()
     require(rules.can_leave_boards(username, after, boards))
     asked = rules.boards_to_ask(
@@ -224,15 +225,18 @@ def _propose(
         proposer_known_to=sorted(who_may_act_as(who.username)),
         proposed_at=now,
     )
+    events: list[Event] = []
     for board in row.boards:  # who reads its ledger may know no other organisation
         here = frozenset(right for right in added if right[1] in (board, EVERY))
-        record(
+        event = Event.by(
+            who.on(board),
             Action.CHANGE_PROPOSED,
-            by=who.on(board),
             at=now,
             subject=SUBJECT.format(row.pk),
             details={"change": row.subject, "allowed": _sentences(user, here, names)[:20]},
         )
+        events.append(event)
+    insert_events(events)
     return row
 
 

@@ -5,8 +5,9 @@ from dataclasses import replace
 import pytest
 from django.contrib.auth import get_user_model
 from django.contrib.auth.models import Group
-from django.db import transaction
+from django.db import connection, transaction
 from django.test import Client
+from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 from django_otp.plugins.otp_totp.models import TOTPDevice
 
@@ -15,7 +16,7 @@ from core.people import board_members, groups_of, organisations_of, signed_in_as
 from core.permissions import PeopleGroup
 from ledger.models import Event
 from nexus_site.console.users import PersonAdmin
-from orgchart.models import ContactRule, GivenPassword, PendingChange
+from orgchart.models import ContactRule, GivenPassword, Organisation, PendingChange
 from orgchart.people.members import seen_as, standing_of
 from orgchart.people.passwords import (
     ask_for_code,
@@ -891,3 +892,24 @@ class TestALostSecondFactor:
         client.force_login(member("hans", group), backend=BACKEND)
         assert self.remove(client, bob).status_code == 403
         assert TOTPDevice.objects.exists()
+
+
+def test_costs_no_statement_for_each_organisation(member, groups):
+    """Changes of all users wait for each other, and so does who issues a key."""
+    member("ada", BOARD), member("bob", BOARD)
+    asked = []
+    for name in ("grace", "hugo"):
+        user = member(name)
+        wanted = replace(standing_of(user), groups=frozenset({BOARD}))
+        now = timezone.now()
+        with CaptureQueriesContext(connection) as proposing:
+            row = change_user(user=user, after=wanted, who=signed_in_as("ada"), now=now)
+        here = signed_in_as("bob").on(row.boards[0])
+        with CaptureQueriesContext(connection) as confirming:
+            confirm_change(
+                change_id=row.pk, expected_version=None, caller=here, now=now, reason="R"
+            )
+        asked.append((len(proposing), len(confirming)))
+        Organisation.objects.bulk_create(Organisation(slug=f"{name}{n}") for n in range(20))
+    assert len(row.boards) > 20
+    assert asked[0] == asked[1]
