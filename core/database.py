@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from datetime import datetime
+from datetime import datetime, timedelta
 from functools import wraps
 from typing import Any, Literal, ParamSpec, TypeVar
 
@@ -19,6 +19,7 @@ from django.db import (
     connections,
     transaction,
 )
+from django.db.models import Q
 from django.db.models.expressions import RawSQL
 from psycopg_pool import PoolTimeout
 
@@ -37,6 +38,8 @@ ENDED = frozenset(
 )
 """SQLSTATEs of a server that stops, starts, is full, has no memory, is a replica since a failover,
 or sets a connection, a statement or a wait its limit."""
+AHEAD = timedelta(minutes=5)
+"""How far the time of a row may be ahead, as of a call that began a moment later than this one."""
 KEPT = "nexus_cursor"
 """The attribute of psycopg's connection that keeps a cursor of it."""
 
@@ -104,6 +107,11 @@ def database_now() -> datetime:
     """The time of the database: the machines' own times may differ (Spec: clocks 3)."""
     (now,) = fetch_row("SELECT clock_timestamp()")
     return now  # type: ignore[no-any-return]
+
+
+def in_last(span: timedelta, column: str, *, now: datetime) -> Q:
+    """Rows of the last time of this length; none of a future from which the clock was set back."""
+    return Q(**{f"{column}__gt": now - span, f"{column}__lte": now + AHEAD})
 
 
 def give_back_connection() -> None:

@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 from django.db import transaction
 
 from core.actions import Action
-from core.database import hold_lock, insert_with_free_id, needs_transaction
+from core.database import hold_lock, in_last, insert_with_free_id, needs_transaction
 from documents import rules
 from documents.board_notes import note_for_board
 from documents.files import write_document_on_commit
@@ -128,10 +128,10 @@ def _require_place_for_board(caller: Caller, now: datetime) -> None:
     """Until the transaction ends, no other call of the agent writes a note for the Board."""
     hold_lock("notes for the board", caller.agent.id)
     mine = Document.objects.filter(
+        in_last(timedelta(hours=1), "created_at", now=now),
         organisation_id=caller.organisation_id,
         author_id=caller.agent.id,
         for_board=True,
-        created_at__gt=now - timedelta(hours=1),
     )
     caller.require(rules.can_mark_for_board(caller.agent, mine.count()))
 

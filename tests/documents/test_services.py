@@ -98,6 +98,12 @@ class TestWriteNote:
         note(ceo, now=NOW + timedelta(minutes=59))
         note(ceo, for_board=True, now=NOW + timedelta(minutes=60))
 
+    def test_for_the_board_go_on_where_the_clock_was_set_back(self, nexus):
+        ceo = caller_of(nexus, "ceo")
+        for minute in range(rules.MOST_FOR_BOARD):
+            note(ceo, for_board=True, now=NOW + timedelta(days=10, minutes=minute))
+        note(ceo, for_board=True, now=NOW)
+
     @pytest.mark.django_db(transaction=True)
     def test_for_the_board_are_as_few_where_they_are_written_at_once(self):
         ceo = caller_of(load_company("nexus").organisation, "ceo")

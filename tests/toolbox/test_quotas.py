@@ -421,6 +421,14 @@ class TestSessions:
         assert opened[-1] == 429
         assert Session.objects.filter(agent__handle="ceo").count() <= 3
 
+    def test_of_a_future_that_the_clock_was_set_back_from_do_not_count(self, nexus, settings):
+        settings.NEXUS_SESSIONS_PER_DAY = 2
+        opened = [nexus.post("/api/v1/sessions", {}, "ceo").status for _ in range(3)]
+        assert opened[-1] == 429
+        Session.objects.update(opened_at=timezone.now() + timedelta(days=10))
+        opened = [nexus.post("/api/v1/sessions", {}, "ceo").status for _ in range(3)]
+        assert opened == [201, 201, 429]
+
 
 @pytest.mark.django_db
 class TestAnswers:

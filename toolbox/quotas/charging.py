@@ -11,7 +11,7 @@ from typing import Any
 
 from django.db import connection, transaction
 
-from core.database import hold_lock, needs_transaction, retry_broken
+from core.database import hold_lock, in_last, needs_transaction, retry_broken
 from core.decision import Denied
 from orgchart.organisation_settings import quota_of
 from orgchart.policy.compiled import Policy
@@ -126,6 +126,7 @@ def require_session(*, caller: Caller, now: datetime) -> None:
         limit=quota_of(caller.policy.settings, "sessions_per_day"),
         help="use a session that you have opened, or leave X-Nexus-Session out",
     )
-    opened = Session.objects.filter(agent_id=caller.agent.id, opened_at__gt=now - DAY).count()
+    of_day = in_last(DAY, "opened_at", now=now)
+    opened = Session.objects.filter(of_day, agent_id=caller.agent.id).count()
     if opened >= quota.limit:
         raise quota.exceeded_by(opened)

@@ -416,6 +416,21 @@ class TestCodes:
         later = self.now + timedelta(hours=1, seconds=1)
         assert self.tried(play, code_of(device, later), now=later)
 
+    def test_that_a_clock_ahead_called_wrong_lock_nothing_after_it_was_set_back(self, play):
+        """Every code of a person's device is wrong there."""
+        device, ahead = enrolled("alice"), self.now + timedelta(days=10)
+        right = code_of(device, self.now)
+        for _ in range(5):
+            refused(lambda: self.tried(play, right, now=ahead), "APPROVAL_REQUIRED")
+        assert self.tried(play, right)
+
+    def test_that_are_wrong_after_a_clock_was_set_back_lock_at_once(self, play):
+        device, ahead = enrolled("alice"), self.now + timedelta(days=10)
+        for now in [ahead] * 5 + [self.now]:
+            refused(lambda now=now: self.tried(play, "000000", now=now), "APPROVAL_REQUIRED")
+        right = code_of(device, self.now)
+        refused(lambda: self.tried(play, right), "APPROVAL_REQUIRED")
+
     def test_that_are_wrong_are_told_to_the_board_and_recorded(self, play):
         set_settings(
             organisation=play.company.organisation, values={"board_email": "board@example.org"},
