@@ -6,7 +6,7 @@ import re
 from datetime import UTC
 
 import pytest
-from django.db import connection
+from django.db import connection, transaction
 from django.test.utils import CaptureQueriesContext
 
 import core.events
@@ -255,6 +255,34 @@ class TestGrants:
         answer = send(nexus, FRONTEND, PM, type="question", contract_ref=plain)
         assert answer.code == "CONTRACT_REQUIRED"
         assert send(nexus, FRONTEND, PM, type="question").code == "CONTRACT_REQUIRED"
+
+
+class TestWhatALeaverDidNotRead:
+    """A pack takes thousands of agents out of service in one transaction."""
+
+    def asked(self, nexus):
+        asked = []
+
+        def keep(execute, sql, values, *rest):
+            asked.append(len(values or ()))
+            return execute(sql, values, *rest)
+
+        agents = nexus.policy.agents
+        leaver, successor = agents["backend_worker"], agents["it_manager"]
+        with transaction.atomic(), connection.execute_wrapper(keep):
+            left = services.notify_successor(
+                caller=nexus.system, leaver=leaver, successor=successor, now=NOW
+            )
+        return left, asked
+
+    def test_is_nothing_at_the_cost_of_one_statement(self, nexus):
+        assert self.asked(nexus) == (0, [2])
+
+    def test_is_counted_by_statements_that_do_not_grow_with_the_agents(self, nexus):
+        send(nexus, "it_manager", "backend_worker")
+        left, asked = self.asked(nexus)
+        assert left == 1
+        assert max(asked[:4]) < len(AGENTS)
 
 
 class TestIds:
