@@ -32,7 +32,7 @@ from nexus_site.run.backup import CannotCopy, back_up, read_manifest
 from nexus_site.run.fork import fork, status_of
 from nexus_site.run.processes import lives
 from tests.company import load_company
-from tests.ledger.world import record, wait_until_ended
+from tests.ledger.world import record, wait_until_all_ended_before, wait_until_ended
 from tests.patience import wait_until
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -312,7 +312,11 @@ class TestABackup:
         pinned = places / "elsewhere" / "ledger" / "ed25519.pub"
         lost = read_manifest(places / "copy").public_keys
         pinned.write_text("\n".join([*lost, *pinned.read_text().split()]))
-        for words in (["adopt", "--reason", "The key was lost."], ["seal"], ["verify"]):
+        assert manage(places, empty, "ledger", "adopt", "--reason", "Lost.").returncode == 0
+        with psycopg.connect(**empty) as copy:
+            (newest,) = copy.execute("SELECT pg_current_xact_id()::text::bigint").fetchone()
+        wait_until_all_ended_before(newest)
+        for words in (["seal"], ["verify"]):
             done = manage(places, empty, "ledger", *words)
             assert done.returncode == 0, done.stderr
         assert done.stdout.startswith("OK 2 seals")
