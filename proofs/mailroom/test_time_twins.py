@@ -232,7 +232,7 @@ class TestANotice:
             real(row, now)
             again = OutgoingNotice.objects.filter(id=row.id)
             again.update(state="pending", version=row.version)
-            real(again.get(), now)
+            return real(again.get(), now)
 
         monkeypatch.setattr(outbox, "_send", twice)
         caught(world, "notices", TOO_OFTEN)
