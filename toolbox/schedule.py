@@ -2,13 +2,12 @@
 
 from datetime import datetime
 
-from django.db.models import Q
-
+from core.database import in_last
 from ledger.sealer import seal_events
 from toolbox.frames.ending import end_due_frames
 from toolbox.models import IdempotencyRecord, Usage
 from toolbox.quotas.charging import DAY
-from toolbox.quotas.written import OPEN, sum_up_minutes
+from toolbox.quotas.written import sum_up_minutes
 from toolbox.scheduler import delete_over, scheduled_job
 
 
@@ -18,7 +17,7 @@ def delete_expired_answers(now: datetime) -> int:
 
     Bytes of a future from which the database's clock was set back count no more (Spec: settings 6).
     """
-    delete_over(Usage.objects.filter(Q(minute__lte=now - DAY) | Q(minute__gt=now + OPEN)))
+    delete_over(Usage.objects.exclude(in_last(DAY, "minute", now=now)))
     sum_up_minutes(now)
     return delete_over(IdempotencyRecord.objects.filter(due_at__lte=now))
 
