@@ -110,8 +110,16 @@ def database_now() -> datetime:
 
 
 def in_last(span: timedelta, column: str, *, now: datetime) -> Q:
-    """Rows of the last time of this length; none of a future from which the clock was set back."""
+    """The condition in SQL that is `is_in_last` for the times in a column."""
     return Q(**{f"{column}__gt": now - span, f"{column}__lte": now + AHEAD})
+
+
+def is_in_last(span: timedelta, at: datetime, *, now: datetime) -> bool:
+    """Whether a time lies within this span before now.
+
+    A time of the future, from which the database's clock was set back, does not.
+    """
+    return now - span < at <= now + AHEAD
 
 
 def give_back_connection() -> None:

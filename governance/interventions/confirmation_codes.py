@@ -18,7 +18,7 @@ from django_otp.plugins.otp_totp.models import TOTPDevice
 
 from core.actions import Action
 from core.actors import Person
-from core.database import in_last
+from core.database import is_in_last
 from core.decision import Code, Denied, refuse
 from core.hooks import Hook
 from core.language import gettext_noop
@@ -129,10 +129,8 @@ def require_shown(*, token: str, purpose: Purpose, person: Person) -> None:
 def is_locked(user_id: int, now: datetime) -> bool:
     """Whether the person's last codes were all wrong, the newest within the hour."""
     last = list(CodeAttempt.objects.filter(user_id=user_id).order_by("-id")[:TRIES])
-    if len(last) < TRIES or any(each.accepted for each in last):
-        return False
-    newest = CodeAttempt.objects.filter(in_last(LOCKED_FOR, "at", now=now), id=last[0].id)
-    return newest.exists()
+    wrong = len(last) == TRIES and not any(each.accepted for each in last)
+    return wrong and is_in_last(LOCKED_FOR, last[0].at, now=now)
 
 
 def require_confirmed(confirmed: Confirmed | None, purpose: Purpose, person: Person) -> None:

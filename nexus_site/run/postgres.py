@@ -49,7 +49,7 @@ OPTIONS = {
 
 
 OF_SHELL = set('$`"\\\n')
-"""initdb runs its programs by a shell, to which these signs of their path say something."""
+"""initdb starts its programs through a shell, which reads these signs of their path as its own."""
 
 
 class PostgresUnavailable(Exception):
@@ -246,12 +246,12 @@ class Cluster:
         """Create the data folder, whole or not at all."""
         if (self.data / "PG_VERSION").exists():
             return
-        fresh = self.data.with_name("postgres.new")
         if signs := OF_SHELL & set(str(self.programs)):
             raise PostgresUnavailable(
-                f"PostgreSQL begins in no folder with {' '.join(sorted(signs))} in its path. Move "
-                f"{self.programs} to another one: with its .venv, or the whole of NEXUS"
+                f"PostgreSQL can be set up from no folder with {' '.join(sorted(signs))} in its "
+                f"path, as {self.programs} has it. Move NEXUS to another folder"
             )
+        fresh = self.data.with_name("postgres.new")
         if fresh.exists():  # an initdb was broken off
             shutil.rmtree(fresh)
         fresh.mkdir(mode=0o700)

@@ -1,6 +1,7 @@
 """Rows that are asked for, and parts of a larger change that are written in its transaction."""
 
 from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime, timedelta
 
 import pytest
 from django.db import (
@@ -13,7 +14,17 @@ from django.db import (
 from django.db.transaction import TransactionManagementError
 from django.test.utils import CaptureQueriesContext
 
-from core.database import KEPT, OutsideTransaction, after_commit, fetch_row, hold_lock
+from core.database import (
+    AHEAD,
+    KEPT,
+    OutsideTransaction,
+    after_commit,
+    fetch_row,
+    hold_lock,
+    in_last,
+    is_in_last,
+)
+from toolbox.models import JobRun
 
 
 class TestWhatNeedsATransaction:
@@ -83,3 +94,24 @@ class TestARow:
             fetch_row("SELECT 2")
         assert heard == ["SELECT 1"]
         assert [len(seen), len(again)] == [1, 1]
+
+
+class TestWhatIsOfTheLastTime:
+    NOW = datetime(2026, 1, 1, tzinfo=UTC)
+    HOUR, TICK = timedelta(hours=1), timedelta(microseconds=1)
+
+    @pytest.mark.parametrize(
+        ("at", "expected"),
+        [
+            (NOW - HOUR, False),
+            (NOW - HOUR + TICK, True),
+            (NOW, True),
+            (NOW + AHEAD, True),
+            (NOW + AHEAD + TICK, False),
+        ],
+    )
+    def test_is_the_same_in_python_and_in_sql(self, db, at, expected):
+        JobRun.objects.create(name="a job", last_at=at)
+        rows = JobRun.objects.filter(in_last(self.HOUR, "last_at", now=self.NOW))
+        assert is_in_last(self.HOUR, at, now=self.NOW) is expected
+        assert rows.exists() is expected
