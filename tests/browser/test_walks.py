@@ -74,6 +74,14 @@ def test_finds_an_agent_by_keyboard_from_any_page(walker):
     page.wait_for_url(re.compile("/admin/"))
 
 
+def test_types_into_the_search_where_a_page_is_slow_to_draw(walker):
+    page = walker.page
+    page.wait_for_load_state("networkidle")
+    page.evaluate("window.requestAnimationFrame = (draw) => setTimeout(draw, 200)")
+    page.keyboard.press("Control+k")
+    expect(page.locator("#search-input-command")).to_be_focused()
+
+
 def test_hires_an_agent_in_six_clicks_and_gets_its_key(walker, company, complaints):
     page = walker.page
     walker.click("link", "Agents", within="#nav-sidebar-apps")

@@ -129,8 +129,15 @@
       icon.setAttribute("aria-hidden", "true"));
   }
 
+  // The theme moves the keyboard into the search 20 ms after it opens: too early where a page is slow to draw.
+  function focus_search() {
+    const field = document.getElementById("search-input-command");
+    if (field) new IntersectionObserver((seen) => seen.at(-1).isIntersecting && field.focus()).observe(field);
+  }
+
   document.addEventListener("DOMContentLoaded", () => {
     skip();
+    focus_search();
     improve(document);
     document.body.addEventListener("htmx:afterSwap", (event) => improve(event.target));
     window.setInterval(() => document.querySelectorAll('time[data-style="ago"]').forEach(say), 30_000);
