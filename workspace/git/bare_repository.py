@@ -82,20 +82,24 @@ class BareRepository:
         """
         done = self._run((verb, *words), stdin, environment)
         if done.returncode != 0 and not (may_fail and done.returncode == 1):
-            raise self._failure(GitFailed(verb, done.returncode, done.stderr or done.stdout))
+            raise self._failure(verb, done)
         return done.stdout
 
     def succeeds(self, verb: str, *words: str) -> bool:
         """Whether a question is answered with yes (0) and not with no (1). Raises GitFailed."""
         done = self._run((verb, *words), b"", None)
-        if done.returncode not in (0, 1):
-            raise self._failure(GitFailed(verb, done.returncode, done.stderr))
+        if done.returncode != 0 and (done.returncode != 1 or done.stderr):
+            raise self._failure(verb, done)
         return done.returncode == 0
 
-    def _failure(self, problem: GitFailed) -> Exception:
+    def _failure(self, verb: str, done: subprocess.CompletedProcess[bytes]) -> Denied:
         """What git failed for: itself, or a disk that has no room for what it would write."""
+        said, folders = done.stderr or done.stdout, (self.folder, *self.others)
+        for folder in folders:
+            said = said.replace(os.fsencode(folder), b"the repository")
+        problem = GitFailed(verb, done.returncode, said)
         is_full = any(os.strerror(number) in problem.said for number in NO_ROOM)
-        is_full = is_full or (self.folder.is_dir() and not takes_files(self.folder))
+        is_full = is_full or any(not takes_files(each) for each in folders if each.is_dir())
         return Denied(STORAGE_FULL) if is_full else problem
 
     def _run(

@@ -155,7 +155,7 @@ def _push_back_in_time(repository: Repository, now: datetime) -> bool:
             now=now,
             seconds=seconds,
         )
-    except (Denied, GitFailed) as problem:
+    except Denied as problem:
         log.warning(
             "repository_not_pushed_back",
             organisation=repository.organisation.slug,

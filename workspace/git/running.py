@@ -53,13 +53,24 @@ MACHINE_IS_FULL = deny(
 )
 
 
-class GitFailed(Exception):
-    """A command of git ended with an error; the text is what it said."""
+class GitFailed(Denied):
+    """A command of git ended with an error; `said` is its text.
+
+    What no caller says in other words is DRIVER_UNAVAILABLE: the repository itself is broken.
+    """
 
     def __init__(self, verb: str, status: int | None, said: bytes) -> None:
-        self.status = status
         self.said = printable_lines(said.decode("utf-8", "replace")).strip()
-        super().__init__(f"git {verb}: {self.said[:1000] or status}")
+        super().__init__(
+            deny(
+                Code.DRIVER_UNAVAILABLE,
+                f"git {verb}: {self.said[:1000] or status}",
+                "repeat the call in ten minutes; if this stays, tell the people who run this "
+                "installation: `git fsck` says what is broken, and a backup has what is missing",
+                rule="the repository is whole (spec: hands 34)",
+                driver="git repository",
+            )
+        )
 
 
 def run_git(

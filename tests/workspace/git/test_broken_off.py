@@ -291,6 +291,47 @@ class TestADiskWithoutRoom:
         assert hands.call("backend_worker", tool, **params).status == 200
 
 
+class TestARepositoryThatIsBroken:
+    """A disk lost what git keeps: the agent did nothing wrong, and the operator is to be told."""
+
+    @pytest.mark.parametrize("tool", ["git_branch", "git_push", "review_pr"])
+    def test_is_said_to_who_works_in_it(self, hands, tool):
+        first = hands.hire()
+        hands.pushed(SMALL, "first\n")
+        if tool == "git_push":
+            hands.write(SMALL, "second\n")
+            assert hands.commit(SMALL).status == 200
+        bare = bare_of(hands.company.organisation)
+        for folder in (bare.folder / "objects").glob("??"):
+            shutil.rmtree(folder)
+        if tool == "git_branch":
+            world.close(hands.company, first, "cancelled")
+            hands.hire("frontend_worker")
+            hands.tree("frontend_worker")
+        handle, params = {
+            "git_branch": ("frontend_worker", {"name": BRANCH}),
+            "git_push": ("backend_worker", {"branch": BRANCH}),
+            "review_pr": ("it_manager", {"branch": BRANCH, "comment": "c"}),
+        }[tool]
+        if tool == "review_pr":
+            hands.lead()
+        refused = hands.call(handle, tool, **params)
+        assert (refused.status, refused.code) == (503, "DRIVER_UNAVAILABLE")
+        assert "git fsck" in refused.body["next_action"]
+        assert str(bare.folder) not in str(refused.body)
+
+    def test_is_a_disk_that_takes_nothing_where_it_is_one_of_the_two(self, hands, monkeypatch):
+        """A push writes into the repository, from the drafts, whose disk may be another."""
+        hands.hire()
+        hands.write(SMALL)
+        assert hands.commit(SMALL).status == 200
+        bare = bare_of(hands.company.organisation).folder
+        for folder in (bare / "objects").glob("??"):
+            shutil.rmtree(folder)
+        monkeypatch.setattr(bare_repository, "takes_files", lambda folder: folder != bare)
+        assert hands.push().code == "STORAGE_FULL"
+
+
 class TestALockOfAKilledCommand:
     """Git would refuse the ref for ever: it removes no lock but its own."""
 
@@ -331,7 +372,7 @@ class TestALockOfAKilledCommand:
         hands.write("src/search/index.py")
         assert hands.branch().status == 200
         lock = self.lock(hands.drafts, f"refs/drafts/{contract}", age=60)
-        assert hands.commit().status == 500
+        assert hands.commit().code == "DRIVER_UNAVAILABLE"
         lock.unlink()
         assert hands.commit().status == 200
 
