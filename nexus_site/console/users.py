@@ -32,7 +32,7 @@ from ledger.services import insert_event
 from nexus_site.console.second_factor import REMOVE_SECOND_FACTOR
 from nexus_site.console.user_forms import PersonChangeForm, PersonCreationForm
 from orgchart.models import Membership
-from orgchart.people.members import set_memberships, standing_of, visible_organisations
+from orgchart.people.members import OF_PERSON, set_memberships, standing_of, visible_organisations
 from orgchart.people.passwords import give_password
 from orgchart.people.rules import can_change_user
 from orgchart.second_person.services import waiting_sentence
@@ -40,10 +40,6 @@ from orgchart.second_person.users import change_user, require_password_change
 
 admin.site.unregister(User)
 admin.site.unregister(TOTPDevice)  # its pages show secrets; people enrol on a page of our own
-
-
-OF_PERSON = ("first_name", "last_name", "email")
-"""The fields of a user's form that give no right."""
 
 OF_RIGHTS = frozenset(("is_active", "is_staff", "groups", "every_organisation", "organisations"))
 """The fields of a user's form that give rights."""
@@ -186,11 +182,10 @@ class PersonAdmin(DjangoUserAdmin, ActPages):  # type: ignore[type-arg]  # only 
         return () if obj is None else ("username",)
 
     def save_model(self, request: HttpRequest, obj: User, form: Any, change: bool) -> None:  # noqa: FBT001  Django's own signature
-        """The columns that give no right; a new user begins in no group."""
+        """A new user, who begins in no group; the service saves what changes of another."""
         form.wanted = form.standing(obj)
-        if change:  # no other column: it may have changed since it was read
+        if change:
             obj.is_active, obj.is_staff = form.found.is_active, form.found.is_staff
-            obj.save(update_fields=OF_PERSON)
         else:
             super().save_model(request, obj, form, change)
 

@@ -22,6 +22,9 @@ from ledger.services import insert_event
 from orgchart.models import Agent, Membership, Organisation
 from orgchart.people.rules import EVERY, NOTHING, Standing
 
+OF_PERSON = ("first_name", "last_name", "email")
+"""The columns of a user that give no right."""
+
 
 @memberships_of.join
 def organisations_of_user(user_id: int) -> Organisations:
@@ -77,11 +80,12 @@ def standing_of(user: User) -> Standing:
 
 
 def seen_as(user: User, standing: Standing) -> str:
-    """What a form of a user carries to say at which rights it was read (Spec: people 8).
+    """What a form of a user carries to say at which name and rights it was read (Spec: people 8).
 
     With a key: who reads it cannot find out memberships that they do not see.
     """
-    content = json.dumps([user.pk, standing.stored()], sort_keys=True)
+    person = [getattr(user, column) for column in OF_PERSON]
+    content = json.dumps([user.pk, person, standing.stored()], sort_keys=True)
     return salted_hmac("orgchart.standing", content, algorithm="sha256").hexdigest()
 
 

@@ -22,7 +22,7 @@ from orgchart.keys import revoke_keys_of_one_person
 from orgchart.models import Organisation, PendingChange
 from orgchart.people import rules
 from orgchart.people.authenticators import remove_authenticators, remove_devices
-from orgchart.people.members import lock_users, save_standing, seen_as, standing_of
+from orgchart.people.members import OF_PERSON, lock_users, save_standing, seen_as, standing_of
 from orgchart.people.passwords import (
     acting_as,
     ask_for_code,
@@ -42,15 +42,17 @@ def change_user(
 ) -> PendingChange | None:
     """Give a user this standing, or propose it where a second person must confirm it.
 
-    `seen` is what their form says of the standing that they read (`seen_as`). Returns the proposal,
-    or None where the change took effect. Raises Denied, VERSION_MISMATCH where the user has another
-    standing by now.
+    `seen` is what their form says of the user that they read (`seen_as`); with it, the columns that
+    give no right are saved from `user`. Returns the proposal, or None where the change took effect.
+    Raises Denied, VERSION_MISMATCH where the user has another name or standing by now.
     """
     with transaction.atomic():
         who = _locked(who)
         before = standing_of(user)
-        if seen and seen != seen_as(user, before):
-            raise Denied(stale(f"user {user.get_username()}", "open it again"))
+        if seen:
+            if seen != seen_as(User.objects.get(pk=user.pk), before):
+                raise Denied(stale(f"user {user.get_username()}", "open it again"))
+            user.save(update_fields=OF_PERSON)
         if after == before:
             return None
         asked, boards = _asked(who, user, before, after)

@@ -213,6 +213,15 @@ class TestAUser:
         board.post(page, older)
         assert groups_of(hans) == {HR, OBSERVER}
 
+    def test_loses_no_name_that_another_person_gave_meanwhile(self, board, member):
+        hans = member("hans", HR)
+        page = change_page(hans)
+        older = filled(board, page, "user_form", last_name="Huber")
+        change(board, hans, last_name="Maier")
+        answer = board.post(page, older, follow=True).content.decode()
+        assert "user hans changed after you read it" in answer
+        assert User.objects.get(pk=hans.pk).last_name == "Maier"
+
     def test_says_nothing_of_memberships_that_its_reader_does_not_see(self, member, settings):
         """Who tried all organisations could find out which of them give the same word."""
         hans = member("hans", HR)
