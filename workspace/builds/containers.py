@@ -71,6 +71,14 @@ def network_of(organisation_id: int) -> str:
     return settings.CONTAINER_NETWORK or image_prefix(organisation_id).rstrip("-")
 
 
+def _endpoints(row: Deployment) -> dict[str, Any]:
+    """The name of a service in its organisation's network; in one for all it could be another's."""
+    if settings.CONTAINER_NETWORK:
+        return {}
+    name = f"{row.service}.{row.environment}.internal"
+    return {network_of(row.organisation_id): {"Aliases": [name]}}
+
+
 def limits() -> dict[str, Any]:
     """What a container may use, as the settings say."""
     memory = settings.CONTAINER_MEMORY
@@ -88,6 +96,7 @@ def config_of(row: Deployment, image: Mapping[str, Any]) -> dict[str, Any]:
         "Image": row.artifact,
         "User": user_of(image),
         "Labels": {**labels_of(row), "nexus.deployment": row.id},
+        "NetworkingConfig": {"EndpointsConfig": _endpoints(row)},
         "HostConfig": {
             **limits(),
             "Privileged": False,

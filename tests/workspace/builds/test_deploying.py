@@ -87,6 +87,14 @@ class TestADeployment:
         assert len({host["NetworkMode"] for host in hosts}) == len(hosts) == 2
         assert engine.networks.keys() == {host["NetworkMode"] for host in hosts}
 
+    def test_has_a_name_in_its_network_that_stays(self, devops, engine, api):
+        for _ in range(2):
+            deploy(devops)
+            ((_, container),) = engine.containers.items()
+            ends = container["Config"]["NetworkingConfig"]["EndpointsConfig"]
+            network = container["Config"]["HostConfig"]["NetworkMode"]
+            assert ends == {network: {"Aliases": ["api.staging.internal"]}}
+
     def test_takes_the_network_that_another_deployment_just_made(self, devops, engine, api):
         engine.trouble["POST /networks/create"] = 409
         assert deploy(devops).body["result"]["state"] == "succeeded"
@@ -105,6 +113,7 @@ class TestADeployment:
         deploy(devops)
         ((_, container),) = engine.containers.items()
         assert container["Config"]["HostConfig"]["NetworkMode"] == "services"
+        assert container["Config"]["NetworkingConfig"] == {"EndpointsConfig": {}}
         assert not engine.networks
 
     @pytest.mark.parametrize("user", ["toor", "app", "1000:root"])
