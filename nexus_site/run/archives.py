@@ -133,9 +133,10 @@ class Whole:
 def unpacked(path: Path, places: Mapping[str, Path]) -> Iterator[None]:
     """Unpack each place of an archive in it or next to it, and put it there at the end.
 
-    A place that is not empty is left alone. If what is done meanwhile fails, nothing changes.
-    An archive is as `pack` writes it: not compressed, and of what is strange in it nothing is kept.
-    Raises tarfile.ReadError for one that is damaged or cut off.
+    A place that is not empty is left alone. If what is done meanwhile fails, nothing changes. A
+    place that is filled by half, by this call or one before, keeps the mark by which the next call
+    fills it. An archive is as `pack` writes it: not compressed, and of what is strange in it
+    nothing is kept. Raises tarfile.ReadError for one that is damaged or cut off.
     """
     fresh: dict[str, Path] = {}
     try:
@@ -149,11 +150,14 @@ def unpacked(path: Path, places: Mapping[str, Path]) -> Iterator[None]:
                 fresh[name] = _fresh_folder(place)
                 _extract(archive, members, fresh[name])
         yield
-        for name, folder in fresh.items():
+        for name, folder in list(fresh.items()):
             _put(folder / name, places[name])
+            shutil.rmtree(folder, ignore_errors=True)
+            del fresh[name]
     finally:
         for folder in fresh.values():
-            shutil.rmtree(folder, ignore_errors=True)
+            if not _has_other_names(folder):
+                shutil.rmtree(folder, ignore_errors=True)
 
 
 def _require_no_foreign_link(place: Path) -> None:
@@ -187,6 +191,12 @@ def is_empty(place: Path) -> bool:
         return not place.exists()
     names = {each.name for each in place.iterdir()}
     return UNFINISHED in names or names <= OF_DISKS
+
+
+def _has_other_names(fresh: Path) -> bool:
+    """Whether it is in a place where there is more: what it has was moved there by half."""
+    names = {each.name for each in fresh.parent.iterdir()}
+    return fresh.name == UNFINISHED and not names <= {UNFINISHED, *OF_DISKS}
 
 
 def _fresh_folder(place: Path) -> Path:

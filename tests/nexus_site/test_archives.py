@@ -221,6 +221,31 @@ class TestAPlaceThatExists:
         assert unpack(place) == {"first", "plan.md"}
         assert (place / "first").read_text() == "whole"
 
+    @pytest.mark.parametrize("problem", [KeyboardInterrupt, OSError])
+    def test_is_filled_to_the_end_after_it_was_filled_by_half(
+        self, unpack, tmp_path, monkeypatch, problem
+    ):
+        place = tmp_path / "mounted"
+        place.mkdir()
+        move = Path.rename
+
+        def interrupted(path, target):
+            move(path, target)
+            if Path(target).parent == place:
+                raise problem
+
+        def full(*_):
+            raise OSError("full: the same files are there already")
+
+        with monkeypatch.context() as patched:
+            patched.setattr(Path, "rename", interrupted)
+            with pytest.raises(problem):
+                unpack(place)
+            patched.setattr(archives, "_write", full)
+            with pytest.raises(OSError, match="full"):
+                unpack(place)
+        assert unpack(place) == {"first", "plan.md"}
+
     def test_is_as_it_was_where_something_fails(self, unpack, tmp_path):
         place = tmp_path / "mounted"
         place.mkdir()
