@@ -231,6 +231,7 @@ def _restore(folder: Path, *, keys: Path | None) -> Manifest:
     forget_root()
     _renew_statistics()
     roles.grant_serving()
+    os.sync()  # the files too, as the rows are: a machine that ends now loses none
     begun.unlink()
     return manifest
 

@@ -490,6 +490,20 @@ class TestARestore:
         assert "CannotCopy: pg_restore failed: no table" in done.stderr
         assert not (places / "elsewhere" / backup.BEGUN).exists()
 
+    def test_of_a_machine_without_power_goes_on_until_its_files_are_on_the_disk(
+        self, places, empty
+    ):
+        copy_sealed(places, keys=None)
+        noting = (
+            "import os; from pathlib import Path; from nexus_site.run import backup;"
+            "mark, tree = backup.settings.NEXUS_VAR / backup.BEGUN, backup.settings.WORKSPACE_ROOT;"
+            "os.sync = lambda: print('brought to the disk', mark.exists(), tree.exists());"
+            f"backup.restore(Path({str(places / 'copy')!r}), keys=None)"
+        )
+        done = manage(places, empty, "shell", "--no-imports", "-c", noting)
+        assert "brought to the disk True True" in done.stdout
+        assert not (places / "elsewhere" / backup.BEGUN).exists()
+
     def test_waits_for_a_start_that_founds_a_company(self, places, empty):
         """It would fill the tables that are founded meanwhile, or leave the mark of a begun one."""
         back_up(places / "copy", keys=None, now=timezone.now())
