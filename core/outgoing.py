@@ -21,6 +21,9 @@ CONNECTED = frozenset(
     f"connection.{way}.complete" for way in ("connect_tcp", "connect_unix_socket", "start_tls")
 )
 
+CONNECTING = "connection.connect_tcp.started"
+NAME_SERVER = 5.0
+"""Seconds that a name server has: the system's resolver may ask several for a minute."""
 ANSWERED = "http11.receive_response_headers.complete"
 MOST_BEFORE = 256 * 1024
 """Bytes that are received before the head of an answer is whole: of `100 Continue` come many."""
@@ -73,7 +76,7 @@ class Destination:
         return {"sni_hostname": self.name}
 
 
-def resolve_once(url: str, *, internal: bool, within: float = 5.0) -> Destination:
+def resolve_once(url: str, *, internal: bool, within: float = NAME_SERVER) -> Destination:
     """Resolve an address once, so that the name cannot change between check and call.
 
     `within` limits the name server, in seconds. Raises AddressRefused for other schemes and, unless
@@ -152,8 +155,16 @@ class Connection:
         self._left = MOST_BEFORE
 
     def __call__(self, event: str, info: Mapping[str, Any]) -> None:
-        """Note the socket of the connection, when it is there, and count what comes from it."""
-        if event in CONNECTED:
+        """Resolve the name in time, note the socket when it is there, count what comes from it.
+
+        Raises httpx.ConnectError where the name is not resolved; no timeout of httpx limits that.
+        """
+        if event == CONNECTING:
+            try:
+                addresses_of(info["host"], info["port"], min(NAME_SERVER, info["timeout"]))
+            except NotResolved as problem:
+                raise httpx.ConnectError(str(problem)) from problem
+        elif event in CONNECTED:
             stream = info["return_value"]
             stream.read = self._counted(stream.read)
             self.note(stream.get_extra_info("socket"))

@@ -3,6 +3,7 @@
 import socket
 import time
 
+import httpx
 import pytest
 
 from core import outgoing
@@ -133,3 +134,25 @@ class TestARequest:
         monkeypatch.setattr(socket, "getaddrinfo", lambda *a, **k: time.sleep(2))
         with pytest.raises(NotResolved, match="within 0 s"):
             resolve_once("http://slow.example/", internal=False, within=0.1)
+
+
+class TestARequestByName:
+    """As to the operator's own servers: httpx resolves the name, and has no limit for that."""
+
+    @pytest.mark.parametrize("answer", ["silence", "no such name"])
+    def test_ends_with_its_name_server_s_time(self, monkeypatch, answer):
+        def ask(*_, **__):
+            if answer == "silence":
+                time.sleep(2)
+            raise socket.gaierror(answer)
+
+        monkeypatch.setattr(socket, "getaddrinfo", ask)
+        monkeypatch.setattr(outgoing, "NAME_SERVER", 0.1)
+        begun = time.monotonic()
+        with (
+            outgoing.close_after(5.0) as trace,
+            httpx.Client(timeout=5.0, trust_env=False) as client,
+            pytest.raises(httpx.ConnectError, match="engine"),
+        ):
+            client.get("http://engine.example/", extensions={"trace": trace})
+        assert time.monotonic() - begun < 1
