@@ -18,6 +18,7 @@ from uuid import uuid4
 
 from django.conf import settings
 
+from core.database import is_lost
 from core.decision import Code, refuse
 from core.files import keep_names, keep_tree
 from orgchart.models import Organisation
@@ -67,8 +68,9 @@ class Fresh:
 def prepared(organisation: Organisation, source: str, now: datetime) -> Iterator[Fresh]:
     """Clone `source`, or create a repository where it is ''. Open no transaction meanwhile.
 
-    Where the block fails, nothing of it is left; else the caller has it taken or discards it.
-    Raises Denied DRIVER_UNAVAILABLE.
+    Where the block fails, nothing of it is left; else the caller has it taken or discards it. Where
+    the connection was lost or the process is to end, a row may have taken it: it is left for
+    `take`. Raises Denied DRIVER_UNAVAILABLE.
     """
     parent = repository_folder(organisation.slug).parent
     parent.mkdir(parents=True, exist_ok=True)
@@ -84,8 +86,9 @@ def prepared(organisation: Organisation, source: str, now: datetime) -> Iterator
     try:
         keep_names(parent)
         yield fresh
-    except BaseException:
-        fresh.discard()
+    except Exception as problem:
+        if not is_lost(problem):
+            fresh.discard()
         raise
 
 

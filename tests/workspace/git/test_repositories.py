@@ -6,8 +6,11 @@ import time
 from datetime import timedelta
 from types import SimpleNamespace
 
+import psycopg
 import pytest
 from django.core.management import CommandError, call_command
+from django.db import OperationalError
+from django.db.backends.base.base import BaseDatabaseWrapper
 from django.utils import timezone
 
 from core.actors import System
@@ -506,6 +509,55 @@ class TestTwoAtOnce:
         row = Repository.objects.get()
         assert bare_of(nexus.organisation).commit_at("refs/heads/main") == row.branches.get().commit
         assert Event.objects.filter(action="repository.created").count() == 1
+        assert prepared(nexus) == []
+
+
+class TestACommitWhoseAnswerIsLost:
+    """As in a failover: the row is there, and who inserted it cannot know that."""
+
+    @pytest.fixture
+    def nexus(self, transactional_db):
+        return load_company("nexus")
+
+    @pytest.fixture
+    def lose_the_answer(self, monkeypatch):
+        """Let the connection end once the commit of a repository's row is made."""
+        insert, commit, armed = repositories._insert_repository, BaseDatabaseWrapper._commit, []
+
+        def inserted(*given):
+            armed.append(1)
+            return insert(*given)
+
+        def committed(connection):
+            commit(connection)
+            if armed:
+                armed.clear()
+                raise OperationalError from psycopg.OperationalError("terminating connection")
+
+        def lose():
+            monkeypatch.setattr(repositories, "_insert_repository", inserted)
+            monkeypatch.setattr(BaseDatabaseWrapper, "_commit", committed)
+
+        return lose
+
+    @pytest.mark.parametrize("what", ["created", "imported"])
+    def test_leaves_the_repository_that_the_row_names(self, nexus, other, lose_the_answer, what):
+        def make():
+            if what == "imported":
+                set_repository(other)
+            else:
+                ensure_repositories(now=timezone.now())
+
+        if what == "imported":
+            ensure_repositories(now=timezone.now())
+        lose_the_answer()
+        with pytest.raises(OperationalError):
+            make()
+        row = Repository.objects.get()
+        caller = System(name="git", organisation_id=nexus.organisation.id)
+        ensure_repository(organisation=nexus.organisation, caller=caller, now=timezone.now())
+        main = row.branches.get()
+        assert bare_of(nexus.organisation).commit_at(f"refs/heads/{main.name}") == main.commit
         assert prepared(nexus) == []
 
 
