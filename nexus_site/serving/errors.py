@@ -40,6 +40,8 @@ CROWD = deny(
     rule="no agent's calls keep others from theirs (spec: wire 45)",
     retry_after=10,
 )
+PAGE_STATUS = {Code.DATABASE_UNAVAILABLE: 503, Code.STORAGE_FULL: 507}
+"""Faults that have a page of their own, as people can do something about them."""
 FOREIGN = "not a host or a page of this server\n"
 
 
@@ -70,10 +72,9 @@ def server_error(request: HttpRequest) -> HttpResponse:
 
 
 def _fault_page(request: HttpRequest, fault: Deny) -> HttpResponse:
-    if fault.code is not Code.DATABASE_UNAVAILABLE:
-        return defaults.server_error(request)
-    page = defaults.server_error(request, "503.html")
-    page.status_code = 503
+    status = PAGE_STATUS.get(fault.code, 500)
+    page = defaults.server_error(request, f"{status}.html")
+    page.status_code = status
     return page
 
 

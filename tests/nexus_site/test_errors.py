@@ -2,7 +2,9 @@
 
 import json
 
+import psycopg
 import pytest
+from django.db import DatabaseError
 from django.test import Client, RequestFactory
 from jsonschema import validate
 
@@ -36,6 +38,26 @@ class TestHandlers:
     def test_give_a_person_a_page(self, handler, status, code):
         response = handler(RequestFactory().get("/admin/x"))
         assert response["Content-Type"].startswith("text/html")
+
+
+class TestAFaultOfTheDatabase:
+    """As where PostgreSQL has no room for the files of a sort: a page failed without a reason."""
+
+    @pytest.mark.parametrize(
+        ("cause", "status", "says"),
+        [
+            (psycopg.errors.DiskFull(), 507, "disk"),
+            (psycopg.OperationalError(), 503, "interrupted"),
+            (psycopg.errors.DivisionByZero(), 500, "Something failed here"),
+        ],
+    )
+    def test_is_told_to_a_person(self, monkeypatch, cause, status, says):
+        problem = DatabaseError()
+        problem.__cause__ = cause
+        monkeypatch.setattr(errors.sys, "exception", lambda: problem)
+        response = errors.server_error(RequestFactory().get("/admin/x"))
+        assert response.status_code == status
+        assert says in response.content.decode()
 
 
 class TestUnknownAddress:
