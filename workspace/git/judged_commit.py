@@ -80,7 +80,10 @@ def _commit_to_judge(caller: Caller) -> str:
 def _check_out(
     folder: Path, commit: str, user: AgentUser | None, objects: tuple[Path, ...]
 ) -> None:
-    """Check a commit out next to its place, then move it there; earlier ones are removed."""
+    """Check a commit out next to its place, then move it there; all else there is removed.
+
+    The caller holds the lock, so what is not whole there is of a call that was broken off.
+    """
     folder.parent.mkdir(mode=FOLDER_MODE, exist_ok=True)
     new = folder.parent / f".new-{secrets.token_hex(8)}"
     new.mkdir(mode=FOLDER_MODE)
@@ -91,7 +94,7 @@ def _check_out(
             "", commit, Uncommitted.KEEP
         )
         for earlier in folder.parent.iterdir():
-            if not earlier.name.startswith("."):
+            if earlier != new:
                 shutil.rmtree(earlier, ignore_errors=True)
         new.rename(folder)
     finally:

@@ -145,6 +145,16 @@ class TestAJudge:
         kept = agent_folder(hands.company.organisation.slug, "qa_worker") / "judged"
         assert [path.name for path in kept.iterdir()] == [second] != [first]
 
+    def test_keeps_nothing_of_a_check_out_that_was_killed(self, hands, submitted):
+        """It would count in QA's home for ever, and no path names it."""
+        _, commit = submitted
+        kept = agent_folder(hands.company.organisation.slug, "qa_worker") / "judged"
+        half = kept / ".new-0123456789abcdef" / "src"
+        half.mkdir(parents=True)
+        (half / "half").write_text("half")
+        assert hands.call("qa_worker", "read_file", path=SOURCE).status == 200
+        assert [path.name for path in kept.iterdir()] == [commit]
+
     def test_reads_it_by_no_other_path(self, hands, submitted):
         _, commit = submitted
         assert hands.call("qa_worker", "read_file", path=SOURCE).status == 200
