@@ -1,5 +1,6 @@
 """Provision, doctor, and what is said where the walls are weaker than they should be."""
 
+import errno
 import os
 import stat
 import threading
@@ -41,6 +42,7 @@ def asked_anew():
     weaknesses.found_last.forget()
 
 
+OPEN = Path("/proc/self/fd")
 USER = user_numbered(7) if os.geteuid() == 0 else None
 
 
@@ -260,6 +262,30 @@ def unwalled(program, *, watch=None):
     return driver.CommandOutcome(
         output=(ended.stdout + ended.stderr)[:99_999], status=ended.returncode
     )
+
+
+@needs_walls
+class TestTooManyOpenFiles:
+    @pytest.mark.parametrize(("call", "works"), [("pipe", 0), ("pipe", 1), ("pipe", 2),
+                                                 ("pipe", 3), ("memfd_create", 0)])  # fmt: skip
+    def test_leave_none_open_that_was_to_start_a_program(self, monkeypatch, call, works):
+        """Each try took some more, and the process got none back when others closed theirs."""
+        open_one, calls = getattr(os, call), []
+
+        def few(*given):
+            calls.append(given)
+            if len(calls) > works:
+                raise OSError(errno.EMFILE, "Too many open files")
+            return open_one(*given)
+
+        program = shell("echo it ran")
+        before = len(list(OPEN.iterdir()))
+        with monkeypatch.context() as patched:
+            patched.setattr(os, call, few)
+            with pytest.raises(OSError, match="Too many"):
+                driver.run(program)
+        assert len(list(OPEN.iterdir())) == before
+        assert driver.run(program).output == b"it ran\n"
 
 
 class TestWeaknesses:

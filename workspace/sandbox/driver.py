@@ -13,7 +13,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from typing import IO, cast
 
@@ -212,38 +212,37 @@ def _report(report: IO[bytes], ends: float) -> dict[str, int | str | None]:
 @contextmanager
 def _launched(plan: Plan, stdin: bytes) -> Iterator[tuple[subprocess.Popen[bytes], IO[bytes]]]:
     """The running launcher and its report; at the end it and everything it started are gone."""
-    life, line = os.pipe()
-    read, write = os.pipe()
-    told = os.memfd_create("plan", 0)
-    os.write(told, plan.to_bytes())
-    os.lseek(told, 0, os.SEEK_SET)
-    given = (told, life, write)
-    root = str(settings.BASE_DIR)
-    try:
-        process = subprocess.Popen(
-            [sys.executable, "-I", "-S", "-c", LAUNCH.format(root=root), *map(str, given)],
-            stdin=subprocess.PIPE if stdin else subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            env={"PATH": TOOLS},
-            cwd="/",
-            start_new_session=True,
-            pass_fds=given,
-        )
-    except BaseException:
-        os.close(line)
-        os.close(read)
-        raise
-    finally:
-        for fd in given:
-            os.close(fd)
-    with process, os.fdopen(read, "rb") as report:
-        try:
-            _feed(process, stdin)
-            yield process, report
-        finally:
-            os.close(line)
-            _bury(process)
+    with ExitStack() as ours:
+        with ExitStack() as theirs:  # also where no further file can be opened
+            life, end = os.pipe()
+            theirs.callback(os.close, life)
+            line = ours.enter_context(os.fdopen(end, "wb", buffering=0))
+            end, write = os.pipe()
+            theirs.callback(os.close, write)
+            report = ours.enter_context(os.fdopen(end, "rb"))
+            told = os.memfd_create("plan", 0)
+            theirs.callback(os.close, told)
+            os.write(told, plan.to_bytes())
+            os.lseek(told, 0, os.SEEK_SET)
+            given = (told, life, write)
+            root = str(settings.BASE_DIR)
+            process = subprocess.Popen(
+                [sys.executable, "-I", "-S", "-c", LAUNCH.format(root=root), *map(str, given)],
+                stdin=subprocess.PIPE if stdin else subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                env={"PATH": TOOLS},
+                cwd="/",
+                start_new_session=True,
+                pass_fds=given,
+            )
+        with process:
+            try:
+                _feed(process, stdin)
+                yield process, report
+            finally:
+                line.close()
+                _bury(process)
 
 
 def _feed(process: subprocess.Popen[bytes], data: bytes) -> None:
