@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from django.db import transaction
-from django.db.models import Exists, F, OuterRef, Q
+from django.db.models import Exists, F, Max, OuterRef, Q
+from django.db.models.functions import Coalesce
 
 from core.actions import Action
 from core.actors import Person
@@ -115,6 +116,14 @@ def is_paused(agent_column: str) -> Exists:
             own | everyone, organisation_id=OuterRef("organisation_id"), ended_at=None
         )
     )
+
+
+def paused_until(*, organisation_id: int, agent_id: int, now: datetime) -> datetime | None:
+    """When the last pause of the agent or of all ended; now while it lasts, None without one."""
+    own_or_all = Q(agent_id=agent_id) | Q(agent_id=None)
+    rows = Pause.objects.filter(own_or_all, organisation_id=organisation_id)
+    last: datetime | None = rows.aggregate(last=Max(Coalesce("ended_at", now)))["last"]
+    return last
 
 
 def _agent(person: Person, handle: str) -> Agent:

@@ -10,6 +10,7 @@ from functools import partial
 import httpx
 import pytest
 from django.db import connection
+from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from core.decision import Code, Denied
@@ -25,6 +26,10 @@ from orgchart.pauses.services import (
     resume_everything,
     stop_everything,
 )
+from orgchart.services import set_settings
+from tasks import schedule
+from tasks.models import Task
+from tasks.schedule import release_overdue
 from tests.clients.listening import connected
 from tests.company import load_company
 from tests.concurrency import at_once
@@ -279,27 +284,75 @@ class TestStopEverything:
 
 
 class TestClaims:
-    def test_do_not_expire_and_begin_a_new_lease(self, company):
-        from orgchart.services import set_settings
-        from tasks.models import Task
-        from tasks.schedule import release_overdue
+    LEASE = 60
 
-        set_settings(
-            organisation=company.organisation, values={"task_lease": 60}, caller=company.system,
-            now=timezone.now(),
-        )  # fmt: skip
+    @pytest.fixture
+    def claimed(self, company):
+        """The begin of a claim of the worker that is a lease."""
+        now = timezone.now()
+        lease = {"task_lease": self.LEASE}
+        organisation = company.organisation
+        set_settings(organisation=organisation, values=lease, caller=company.system, now=now)
         made = company.call(WORKER, "task_create", subject="Work").result["id"]
         company.call(WORKER, "task_update", taskId=made, owner=WORKER, status="in_progress")
-        pause(company)
-        later = timezone.now() + timedelta(seconds=100)
-        release_overdue(later)
+        return now
+
+    @pytest.mark.parametrize("everyone", [True, False])
+    def test_do_not_expire_and_have_a_new_lease_after_it(self, company, claimed, everyone):
+        def owner_at(seconds):
+            release_overdue(claimed + timedelta(seconds=seconds))
+            return Task.objects.get().owner
+
+        stop(company) if everyone else pause(company)
+        assert owner_at(100).handle == WORKER
+        assert owner_at(300).handle == WORKER
+        resumed = {"reason": "On.", "expected_pause": None}
+        at = claimed + timedelta(seconds=301)
+        if everyone:
+            resume_everything(person=board(company), **resumed, now=at)
+        else:
+            resume_agent(person=board(company), agent=WORKER, **resumed, now=at)
+        assert owner_at(301 + self.LEASE - 1).handle == WORKER
+        assert Task.objects.get().lease_due_at == at + timedelta(seconds=self.LEASE)
+        assert owner_at(301 + self.LEASE) is None
+
+    def test_are_read_once_in_a_lease_while_their_agents_stand_still(self, company, claimed):
+        stop(company)
+        later = claimed + timedelta(seconds=100)
+        assert release_overdue(later) == 1
+        assert Task.objects.get().lease_due_at == later + timedelta(seconds=self.LEASE)
+        assert release_overdue(later + timedelta(seconds=self.LEASE - 1)) == 0
         assert Task.objects.get().owner.handle == WORKER
-        resume_agent(
-            person=board(company), agent=WORKER, reason="On.", expected_pause=None, now=later
-        )
-        assert Task.objects.get().lease_due_at == later + timedelta(seconds=60)
-        release_overdue(later + timedelta(seconds=61))
-        assert Task.objects.get().owner is None
+
+    def test_of_one_agent_get_another_time_together(self, company, claimed, monkeypatch):
+        monkeypatch.setattr(schedule, "BATCH", 1)
+        again = company.call(WORKER, "task_create", subject="More work").result["id"]
+        company.call(WORKER, "task_update", taskId=again, owner=WORKER, status="in_progress")
+        stop(company)
+        later = timezone.now() + timedelta(seconds=100)
+        assert release_overdue(later) == 1  # one statement for thousands
+        due = later + timedelta(seconds=self.LEASE)
+        assert {task.lease_due_at for task in Task.objects.all()} == {due}
+
+    def test_are_not_written_while_a_person_resumes_their_agents(self, company, claimed):
+        """There may be a million, and a statement of a page ends after a minute (clocks 19)."""
+        stop(company)
+        with CaptureQueriesContext(connection) as done:
+            resume_everything(
+                person=board(company), reason="On.", expected_pause=None, now=timezone.now()
+            )
+        assert not [each["sql"] for each in done if "tasks_task" in each["sql"]]
+
+    def test_expire_without_leases_at_no_time(self, company, claimed):
+        from orgchart.services import set_settings
+
+        stop(company)
+        set_settings(
+            organisation=company.organisation, values={"task_lease": 0}, caller=company.system,
+            now=claimed,
+        )  # fmt: skip
+        release_overdue(claimed + timedelta(seconds=100))
+        assert Task.objects.get().lease_due_at is None
 
 
 class TestEscalations:
