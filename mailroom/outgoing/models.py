@@ -38,7 +38,11 @@ class OutgoingNotice(models.Model):
         verbose_name = "notice"
         indexes = [
             models.Index(fields=["organisation", "-id"], name="notice_organisation"),
-            models.Index(fields=["due_at"], condition=Q(state="pending"), name="notice_due"),
+            models.Index(
+                fields=["organisation", "due_at"],
+                condition=Q(state="pending"),
+                name="notice_due_first",
+            ),
             models.Index(fields=["organisation"], condition=Q(state="dead"), name="notice_dead"),
         ]
         constraints = [

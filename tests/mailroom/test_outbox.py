@@ -2,6 +2,7 @@
 
 import itertools
 import random
+import uuid
 from dataclasses import replace
 from datetime import timedelta
 
@@ -9,7 +10,8 @@ import httpx
 import pytest
 from django.core import mail as postbox
 from django.core.management import CommandError, call_command
-from django.db import transaction
+from django.db import connection, transaction
+from django.test.utils import CaptureQueriesContext
 from standardwebhooks import Webhook
 
 from core.decision import Denied
@@ -20,6 +22,7 @@ from tests.company import load_company
 from tests.mailroom.receiver import receiving
 from tests.mailroom.world import NOW, after, configure, notify_board
 from tests.patience import PATIENCE
+from tests.plans import renew_statistics, rows_touched
 
 
 @pytest.fixture(scope="module")
@@ -238,6 +241,29 @@ class TestSending:
             outbox.send_due(now=NOW + timedelta(seconds=2 + n))
         assert OutgoingNotice.objects.get(organisation=other.organisation).state == "sent"
         assert OutgoingNotice.objects.filter(state="pending").exists()
+
+    def test_reads_few_rows_however_many_an_organisation_has_due(self, company):
+        notify(company)
+        one = notice()
+        OutgoingNotice.objects.bulk_create(
+            [
+                OutgoingNotice(
+                    organisation_id=one.organisation_id,
+                    event_id=uuid.uuid4(),
+                    channel=one.channel,
+                    target=one.target,
+                    payload=one.payload,
+                    due_at=after(seconds=-n),
+                    created_at=NOW,
+                )
+                for n in range(3000)
+            ]
+        )
+        renew_statistics("mailroom_outgoingnotice")
+        with CaptureQueriesContext(connection) as done:
+            assert len(outbox._claim(NOW)) == 1
+        read = [each["sql"] for each in done if each["sql"].startswith("SELECT")]
+        assert all(rows_touched(sql, None, kept=False) < 100 for sql in read)
 
     def test_of_slow_receivers_ends_before_another_sender_takes_it(self):
         slowest = outbox.AT_ONCE * (webhook.LONGEST + webhook.NAME_SERVER)
