@@ -12,6 +12,7 @@ from django.utils import timezone
 
 from core.database import PLANNED
 from nexus_site.serving.metrics import WAITING
+from orgchart.models import Organisation
 from tasks.insight import prometheus
 from tests.loaded import loaded
 from tests.plans import rows_touched
@@ -24,7 +25,7 @@ UNSENT, _, _ = WAITING.rpartition("UNION ALL")
 MOST = 4000
 """Rows that one statement may touch: those that are open, and their agents."""
 IN_PROGRESS = """
-UPDATE tasks_task SET status = 'in_progress', completed_at = NULL, is_assigned = true
+UPDATE tasks_task SET status = 'in_progress', completed_at = NULL, is_assigned = %s
 FROM orgchart_agent AS a WHERE a.id = owner_id AND a.active AND status = 'completed'
 """
 OF_ITS_OWN = {"ledger seals", "charts"}
@@ -46,11 +47,13 @@ def test_reads_what_is_open(full, django_db_blocker, name):
         transaction.set_rollback(True)
 
 
-def test_reads_no_tasks_that_active_agents_work_on(full, django_db_blocker):
-    """Also where most tasks of the installation are unfinished."""
+@pytest.mark.parametrize("is_assigned", [True, False])
+def test_reads_no_tasks_that_active_agents_work_on(full, django_db_blocker, is_assigned):
+    """Also where most tasks of the installation are unfinished, and one organisation has leases."""
     with django_db_blocker.unblock(), transaction.atomic():
+        Organisation.objects.create(slug="with-leases", name="X", settings={"task_lease": 60})
         with connection.cursor() as cursor:
-            cursor.execute(IN_PROGRESS)
+            cursor.execute(IN_PROGRESS, [is_assigned])
             assert cursor.rowcount > MOST
             cursor.execute("ANALYZE tasks_task")
         assert_reads_few_rows("leases")
