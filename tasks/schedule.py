@@ -13,7 +13,7 @@ from django.db.models.functions import Coalesce
 from core.actions import Action
 from core.actors import Actor, System
 from core.database import planned_for_values, rows_of_array
-from core.decision import Denied
+from core.decision import Code, Denied, refuse
 from core.events import Event
 from core.limits import BIGGEST_VERSION
 from ledger.services import insert_events
@@ -45,6 +45,8 @@ RELEASED = {
     "approved_at": None,
 }
 """A task without its owner; no lead took it away, so an approval ends too (Spec: tasks 45)."""
+MOST_FREED = 50_000
+"""Tasks that are freed while an agent is activated again: some 10 s, and 100 MB."""
 MOST_TOLD = 1000
 """Tasks of an agent that is activated again of which others are told, as at the end of a blocker;
 they find the rest with task_recommend."""
@@ -83,7 +85,8 @@ def release_what_was_left(agent_ids: Sequence[int], caller: Actor, now: datetime
     """Free the tasks that agents which are activated again left, where no run of the job did.
 
     There may be tens of thousands, and the change of the policy waits: one statement frees all, and
-    each agent that could take one is told once, of the first MOST_TOLD.
+    each agent that could take one is told once, of the first MOST_TOLD. Raises Denied
+    INVALID_TRANSITION where there are more than MOST_FREED: the job frees them first.
     """
     left = Task.objects.filter(
         owner_id__in=rows_of_array(agent_ids, "bigint"),
@@ -91,9 +94,16 @@ def release_what_was_left(agent_ids: Sequence[int], caller: Actor, now: datetime
         version__lt=BIGGEST_VERSION,
     ).order_by("id")
     found = left.select_for_update().values_list("id", "number", "status", "version", "owner_id")
-    rows = [Held(*row) for row in found]
+    rows = [Held(*row) for row in found[: MOST_FREED + 1]]
     if not rows:
         return
+    if len(rows) > MOST_FREED:
+        raise refuse(
+            Code.INVALID_TRANSITION,
+            f"more than {MOST_FREED} tasks that were left are not free yet",
+            "wait until the scheduler has freed them, then do it again",
+            rule="an agent that is activated again owns nothing that it left (spec: tasks 39)",
+        )
     freed = Task.objects.filter(id__in=rows_of_array([row.id for row in rows], "bigint"))
     freed.update(**RELEASED, version=F("version") + 1, updated_at=now)
     policy = current_policy(caller.organisation_id)

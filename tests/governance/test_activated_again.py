@@ -15,9 +15,11 @@ from core.decision import Code, Denied
 from governance.staff.deactivation import deactivate_by_person
 from ledger.models import Event
 from mailroom.models import Mail
+from orgchart.models import Agent
 from orgchart.packs import load_pack
 from orgchart.policy.vocabulary import ToolMode
 from orgchart.staffing import activate_agent
+from tasks import schedule
 from tasks.models import Task
 from tasks.schedule import release_overdue
 from tests.company import PACKS, load_company
@@ -106,6 +108,22 @@ class TestActivatedAgain:
         assert (Task.objects.get().owner, Task.objects.get().status) == (None, "in_progress")
         assert Event.objects.get(action="task.lease_expired").for_agent_id is not None
         assert release_overdue(now=timezone.now()) == 0
+
+    def test_waits_until_the_scheduler_freed_more_tasks_than_a_page_could(
+        self, company, monkeypatch
+    ):
+        monkeypatch.setattr(schedule, "MOST_FREED", 1)
+        for _ in range(2):
+            task = company.call(AGENT, "task_create", subject="x").result["id"]
+            company.call(AGENT, "task_update", taskId=task, owner=AGENT, status="in_progress")
+        deactivate(company)
+        with pytest.raises(Denied) as refused:
+            activate(company)
+        assert refused.value.deny.code is Code.INVALID_TRANSITION
+        assert not Agent.objects.get(handle=AGENT).active
+        assert release_overdue(now=timezone.now()) == 2
+        activate(company)
+        assert Agent.objects.get(handle=AGENT).active
 
     def test_left_any_number_of_tasks_and_each_agent_hears_of_them_once(self, company):
         """The change of the policy waits until all are free."""
