@@ -31,6 +31,8 @@ from toolbox.modes import close_modes_of_people
 from toolbox.quoting import one_line
 
 LISTED = 50
+MOST_NAMED = 1000
+"""Tasks that an event and an answer name: a million would be 12 MB, and a page of 31."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,11 +50,11 @@ class OpenWork:
     """Active agents that reported to it, which need a new superior."""
 
     def result(self) -> OpenWorkResult:
-        """As the tool returns it."""
+        """As the tool returns it, and the event keeps it: of the tasks the first MOST_NAMED."""
         return {
             "contracts_assigned": list(self.assigned),
             "contracts_issued": list(self.issued),
-            "tasks": list(self.tasks),
+            "tasks": list(self.tasks[:MOST_NAMED]),
             "unread_mails": self.unread_mails,
             "reports": list(self.reports),
         }

@@ -18,6 +18,7 @@ from contracts.services import accept_contract
 from contracts.vocabulary import ContractKind, OrgAct
 from core.actors import Person, System
 from core.decision import Code, Denied
+from governance.staff import open_work
 from governance.staff.deactivation import deactivate_by_person
 from governance.staff.open_work import seen_by
 from governance.staff.org_files import org_files, refresh_org_files
@@ -563,6 +564,22 @@ class TestDeactivate:
         assert answer["holds"]["tasks"] == [ids["hr_manager"]]
         held = Event.objects.get(action="agent.deactivated").details["holds"]
         assert held["tasks"] == sorted(ids.values())
+
+    def test_names_few_of_many_tasks_in_its_event(self, nexus, contract, monkeypatch):
+        """An agent can hold a million."""
+        monkeypatch.setattr(open_work, "MOST_NAMED", 2)
+        worker = caller_of(nexus, "backend_worker")
+        made = [
+            door.call(worker, "task_create", {"subject": "x"}, now=NOW).body["result"]["id"]
+            for _ in range(3)
+        ]
+        rows = Task.objects.filter(organisation=nexus)
+        rows.update(owner=Agent.objects.get(handle="backend_worker"), claimed_at=NOW)
+        done(nexus, "deactivate_agent", agent="backend_worker", reason="over")
+        held = Event.objects.get(action="agent.deactivated").details["holds"]
+        assert held["tasks"] == made[:2]
+        told = Mail.objects.get(subject="backend_worker was deactivated").body
+        assert f"now free for others: {', '.join(made)}" in told
 
     def test_ends_what_the_agent_can_do(self, nexus, contract):
         done(nexus, "deactivate_agent", agent="backend_worker", reason="over")
