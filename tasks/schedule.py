@@ -88,15 +88,7 @@ def release_what_was_left(agent_ids: Sequence[int], caller: Actor, now: datetime
     each agent that could take one is told once, of the first MOST_TOLD. Raises Denied
     INVALID_TRANSITION where there are more than MOST_FREED: the job frees them first.
     """
-    left = Task.objects.filter(
-        owner_id__in=rows_of_array(agent_ids, "bigint"),
-        status__in=sorted(UNFINISHED),
-        version__lt=BIGGEST_VERSION,
-    ).order_by("id")
-    found = left.select_for_update().values_list("id", "number", "status", "version", "owner_id")
-    rows = [Held(*row) for row in found[: MOST_FREED + 1]]
-    if not rows:
-        return
+    rows = _held(_left_by(agent_ids).select_for_update(), MOST_FREED + 1)
     if len(rows) > MOST_FREED:
         raise refuse(
             Code.INVALID_TRANSITION,
@@ -104,16 +96,35 @@ def release_what_was_left(agent_ids: Sequence[int], caller: Actor, now: datetime
             "wait until the scheduler has freed them, then do it again",
             rule="an agent that is activated again owns nothing that it left (spec: tasks 39)",
         )
+    _free(rows, current_policy(caller.organisation_id), now)
+
+
+def _left_by(agent_ids: Sequence[int]) -> QuerySet[Task]:
+    return Task.objects.filter(
+        owner_id__in=rows_of_array(agent_ids, "bigint"),
+        status__in=sorted(UNFINISHED),
+        version__lt=BIGGEST_VERSION,
+    ).order_by("id")
+
+
+def _held(tasks: QuerySet[Task], most: int) -> list[Held]:
+    found = tasks.values_list("id", "number", "status", "version", "owner_id")
+    return [Held(*row) for row in found[:most]]
+
+
+def _free(rows: Sequence[Held], policy: Policy, now: datetime) -> None:
+    """Free locked tasks of agents that left, by one statement."""
+    if not rows:
+        return
     freed = Task.objects.filter(id__in=rows_of_array([row.id for row in rows], "bigint"))
     freed.update(**RELEASED, version=F("version") + 1, updated_at=now)
-    policy = current_policy(caller.organisation_id)
     owners = {row.owner_id: policy.by_id[row.owner_id].handle for row in rows}
     insert_events(
         _released(policy, row, owners[row.owner_id], _why_left(owners[row.owner_id], row), now)
         for row in rows
     )
     told = sorted(row.number for row in rows)[:MOST_TOLD]
-    notify_free(read_short_tasks(caller.organisation_id, told), policy=policy, now=now)
+    notify_free(read_short_tasks(policy.organisation_id, told), policy=policy, now=now)
 
 
 def _who_left(changeable: QuerySet[Task]) -> list[int]:
@@ -193,7 +204,18 @@ def _date_due_claims(owner_id: int | None, due: datetime | None, now: datetime) 
 
 
 def _release_left(task: Task, *, now: datetime) -> None:
-    _release(task, current_policy(task.organisation_id), now=now, was_deactivated=True)
+    """Free a task of an agent that left; MOST_TOLD at once where it left more than these.
+
+    One by one, a million would take hours, and the agent is not activated again before their end.
+    """
+    policy = current_policy(task.organisation_id)
+    left = _left_by([task.owner_id or 0])
+    with planned_for_values():
+        if left.order_by()[MOST_TOLD : MOST_TOLD + 1].exists():
+            _free(_held(left.select_for_update(skip_locked=True), MOST_TOLD), policy, now)
+        is_left = left.filter(id=task.id).exists()
+    if is_left:
+        _release(task, policy, now=now, was_deactivated=True)
 
 
 def _release(task: Task, policy: Policy, *, now: datetime, was_deactivated: bool) -> None:

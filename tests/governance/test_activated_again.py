@@ -125,6 +125,20 @@ class TestActivatedAgain:
         activate(company)
         assert Agent.objects.get(handle=AGENT).active
 
+    def test_left_many_tasks_that_the_scheduler_frees_some_at_once(self, company, monkeypatch):
+        """Twice two here, and the last two one by one."""
+        monkeypatch.setattr(schedule, "MOST_TOLD", 2)
+        for _ in range(6):
+            task = company.call(AGENT, "task_create", subject="x").result["id"]
+            company.call(AGENT, "task_update", taskId=task, owner=AGENT, status="in_progress")
+        deactivate(company)
+        assert release_overdue(now=timezone.now()) == 6
+        assert not Task.objects.exclude(owner=None).exists()
+        freed = Event.objects.filter(action="task.lease_expired")
+        assert [event.details["version"] for event in freed] == [3] * 6
+        told = Mail.objects.filter(subject="2 tasks are free again")
+        assert set(Counter(told.values_list("recipient")).values()) == {2}
+
     def test_left_any_number_of_tasks_and_each_agent_hears_of_them_once(self, company):
         """The change of the policy waits until all are free."""
         statements = {}
