@@ -91,6 +91,13 @@ class Environment:
             raise ImproperlyConfigured(f"{name} must be {forms}")
         return value
 
+    def site(self, name: str, default: str) -> str:
+        """The http address of a site, without a slash at its end: links are made of it."""
+        value = self.text(name, default)
+        if not re.fullmatch(r"https?://[^\s/?#@]+(/[^\s?#]*)?", value):
+            raise ImproperlyConfigured(f"{name} must be https://host, not {value!r}")
+        return value.rstrip("/")
+
     def engine(self, name: str) -> str:
         """The address of a container engine: `unix:///…`, `tcp://host:port`, `https://…`; or ''."""
         value = self.text(name)

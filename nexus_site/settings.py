@@ -99,7 +99,7 @@ WEB_PEOPLE_THREADS = env.number("WEB_PEOPLE_THREADS", 4, least=2)
 WEB_CONNECTIONS = env.number("WEB_CONNECTIONS", 2000, least=10)  # of each process
 WEB_CONNECTIONS_PER_ADDRESS = env.number("WEB_CONNECTIONS_PER_ADDRESS", 500, least=1)
 TRUSTED_PROXIES = env.networks("TRUSTED_PROXIES")
-PUBLIC_URL = env.text("PUBLIC_URL", f"http://{HOST}:{PORT}")
+PUBLIC_URL = env.site("PUBLIC_URL", f"http://{HOST}:{PORT}")
 SECURE_SSL_REDIRECT = env.flag("SECURE_SSL_REDIRECT", default=PRODUCTION)
 METRICS_TOKEN = env.text("METRICS_TOKEN")
 

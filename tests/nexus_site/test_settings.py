@@ -244,6 +244,27 @@ class TestEnvironment:
         with pytest.raises(ImproperlyConfigured, match="NUMBER"):
             Environment({"NUMBER": word}).number("NUMBER", 4, least=1)
 
+    @pytest.mark.parametrize(
+        ("value", "site"),
+        [
+            ("", "http://here:8000"),
+            ("https://nexus.example/", "https://nexus.example"),
+            ("https://nexus.example:9000/of/ours", "https://nexus.example:9000/of/ours"),
+            ("http://[::1]:8000", "http://[::1]:8000"),
+        ],
+    )
+    def test_reads_the_address_of_a_site(self, value, site):
+        assert Environment({"S": value}).site("S", "http://here:8000") == site
+
+    @pytest.mark.parametrize(
+        "value",
+        ["nexus.example", "javascript:x", "https://", "https:///x", "https://a\r\nb", "https://u@x",
+         "https://x/?a=b", "https://x\n"],
+    )  # fmt: skip
+    def test_refuses_an_address_of_which_no_link_is_made(self, value):
+        with pytest.raises(ImproperlyConfigured, match="S must be https"):
+            Environment({"S": value}).site("S", "")
+
     def test_takes_an_empty_variable_for_absent(self):
         environment = Environment({"HERE": ""})
         assert environment.text("HERE", "default") == "default"
