@@ -8,6 +8,7 @@ import pytest
 
 from core import outgoing
 from core.outgoing import AddressRefused, NotResolved, resolve_once
+from tests.patience import PATIENCE
 
 INSIDE = [
     "http://127.0.0.1/",
@@ -140,19 +141,17 @@ class TestARequestByName:
     """As to the operator's own servers: httpx resolves the name, and has no limit for that."""
 
     @pytest.mark.parametrize("answer", ["silence", "no such name"])
-    def test_ends_with_its_name_server_s_time(self, monkeypatch, answer):
+    def test_ends_with_its_name_server_s_time(self, monkeypatch, over, answer):
         def ask(*_, **__):
             if answer == "silence":
-                time.sleep(2)
+                over.wait(PATIENCE)
             raise socket.gaierror(answer)
 
         monkeypatch.setattr(socket, "getaddrinfo", ask)
         monkeypatch.setattr(outgoing, "NAME_SERVER", 0.1)
-        begun = time.monotonic()
         with (
             outgoing.close_after(5.0) as trace,
             httpx.Client(timeout=5.0, trust_env=False) as client,
             pytest.raises(httpx.ConnectError, match="engine"),
         ):
             client.get("http://engine.example/", extensions={"trace": trace})
-        assert time.monotonic() - begun < 1
