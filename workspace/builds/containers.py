@@ -72,10 +72,14 @@ def network_of(organisation_id: int) -> str:
 
 
 def _endpoints(row: Deployment) -> dict[str, Any]:
-    """The name of a service in its organisation's network; in one for all it could be another's."""
+    """The name of a service in its organisation's network; in one for all it could be another's.
+
+    No other server's name ends like this. With a shorter end, the service `metadata` in the
+    environment `google` would answer what is asked of `metadata.google.internal`.
+    """
     if settings.CONTAINER_NETWORK:
         return {}
-    name = f"{row.service}.{row.environment}.internal"
+    name = f"{row.service}.{row.environment}.nexus.internal"
     return {network_of(row.organisation_id): {"Aliases": [name]}}
 
 

@@ -93,7 +93,7 @@ class TestADeployment:
             ((_, container),) = engine.containers.items()
             ends = container["Config"]["NetworkingConfig"]["EndpointsConfig"]
             network = container["Config"]["HostConfig"]["NetworkMode"]
-            assert ends == {network: {"Aliases": ["api.staging.internal"]}}
+            assert ends == {network: {"Aliases": ["api.staging.nexus.internal"]}}
 
     def test_takes_the_network_that_another_deployment_just_made(self, devops, engine, api):
         engine.trouble["POST /networks/create"] = 409
