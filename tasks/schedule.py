@@ -48,8 +48,8 @@ RELEASED = {
 MOST_FREED = 50_000
 """Tasks that are freed while an agent is activated again: some 10 s, and 100 MB."""
 MOST_TOLD = 1000
-"""Tasks of an agent that is activated again of which others are told, as at the end of a blocker;
-they find the rest with task_recommend."""
+"""Tasks that an agent left of which others are told at once, as at the end of a blocker; they find
+the rest with task_recommend."""
 
 
 class Held(NamedTuple):

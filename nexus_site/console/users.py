@@ -182,7 +182,7 @@ class PersonAdmin(DjangoUserAdmin, ActPages):  # type: ignore[type-arg]  # only 
         return () if obj is None else ("username",)
 
     def save_model(self, request: HttpRequest, obj: User, form: Any, change: bool) -> None:  # noqa: FBT001  Django's own signature
-        """A new user, who begins in no group; the service saves what changes of another."""
+        """Save a new user, in no group yet; the service saves what changes of another."""
         form.wanted = form.standing(obj)
         if change:
             obj.is_active, obj.is_staff = form.found.is_active, form.found.is_staff

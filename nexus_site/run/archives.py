@@ -194,7 +194,7 @@ def is_empty(place: Path) -> bool:
 
 
 def _has_other_names(fresh: Path) -> bool:
-    """Whether it is in a place where there is more: what it has was moved there by half."""
+    """Whether its place holds other names: some of what it has was moved there already."""
     names = {each.name for each in fresh.parent.iterdir()}
     return fresh.name == UNFINISHED and not names <= {UNFINISHED, *OF_DISKS}
 

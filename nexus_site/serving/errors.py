@@ -7,7 +7,7 @@ from django.http import HttpRequest, HttpResponse
 from django.utils import translation
 from django.views import defaults
 
-from core.decision import Code, Deny, deny
+from core.decision import Code, Deny, deny, status_of
 from toolbox.answers import NOTHING_THERE
 from toolbox.faces.bodies import STRANGER_BODY, TOO_LARGE_OF_A_STRANGER
 from toolbox.faces.responses import error_response
@@ -40,8 +40,6 @@ CROWD = deny(
     rule="no agent's calls keep others from theirs (spec: wire 45)",
     retry_after=10,
 )
-PAGE_STATUS = {Code.DATABASE_UNAVAILABLE: 503, Code.STORAGE_FULL: 507}
-"""Faults that have a page of their own, as people can do something about them."""
 FOREIGN = "not a host or a page of this server\n"
 
 
@@ -72,7 +70,7 @@ def server_error(request: HttpRequest) -> HttpResponse:
 
 
 def _fault_page(request: HttpRequest, fault: Deny) -> HttpResponse:
-    status = PAGE_STATUS.get(fault.code, 500)
+    status = status_of(fault.code)  # each fault has a page
     page = defaults.server_error(request, f"{status}.html")
     page.status_code = status
     return page

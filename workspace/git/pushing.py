@@ -151,8 +151,8 @@ def _push(repository: Repository, name: str, old: str, new: str) -> None:
         )  # fmt: skip
     except GitFailed as problem:
         is_hook = "NEXUS:" in problem.said
-        is_unmoved = bare.commit_at(f"refs/heads/{name}") == old
-        if not is_hook and is_unmoved and drafts.is_ancestor(old or new, new):
+        is_unmoved = not is_hook and bare.commit_at(f"refs/heads/{name}") == old
+        if is_unmoved and drafts.is_ancestor(old or new, new):
             raise  # the commit follows the branch: the repository itself takes nothing
         raise refuse(
             Code.BRANCH_DENIED if is_hook else Code.INVALID_TRANSITION,

@@ -64,7 +64,7 @@ class GitFailed(Denied):
         super().__init__(
             deny(
                 Code.DRIVER_UNAVAILABLE,
-                f"git {verb}: {self.said[:1000] or status}",
+                f"git {verb} failed: {self.said[:1000] or status}",
                 "repeat the call in ten minutes; if this stays, tell the people who run this "
                 "installation: `git fsck` says what is broken, and a backup has what is missing",
                 rule="the repository is whole (spec: hands 34)",
