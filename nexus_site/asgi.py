@@ -2,7 +2,7 @@
 
 import asyncio
 import os
-from collections.abc import AsyncIterator, Hashable, Mapping
+from collections.abc import AsyncIterator, Callable, Hashable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass, field, replace
@@ -41,6 +41,7 @@ from toolbox.faces.responses import error_response  # noqa: E402
 from toolbox.faces.threads import ANY_TIME, THREADS, TURN, Turn  # noqa: E402
 from toolbox.faces.turns import Turns  # noqa: E402
 from toolbox.quotas import stored  # noqa: E402
+from workspace.runs.stopping import stop_own_runs  # noqa: E402
 
 # Faces that wait. Each module offers `application(scope, receive, send)`, and `lifespan()`, an
 # asynchronous context manager, if something of it must live as long as the process.
@@ -289,7 +290,8 @@ class Site:
         async with self.lifespan():
             await send({"type": "lifespan.startup.complete"})
             await receive()
-        await asyncio.to_thread(_give_back)
+            await asyncio.to_thread(_at_the_end, stop_own_runs)
+        await asyncio.to_thread(_at_the_end, stored.give_back)
         await send({"type": "lifespan.shutdown.complete"})
 
     @asynccontextmanager
@@ -319,11 +321,12 @@ def _problem_of_start() -> str:
         connection.close()
 
 
-def _give_back() -> None:
+def _at_the_end(work: Callable[[], None]) -> None:
+    """Do what is done before this process ends; what cannot be done stays, as after a crash."""
     try:
-        stored.give_back()
-    except DatabaseError:  # too much stays counted, as after a crash
-        log.warning("quotas_not_given_back", exc_info=True)
+        work()
+    except DatabaseError:
+        log.warning("not_done_at_the_end", work=work.__name__, exc_info=True)
     finally:
         connection.close()
 

@@ -424,8 +424,10 @@ class TestRouting:
 
 
 class TestLifespan:
-    def test_keeps_each_face_alive_once_between_start_and_end(self, threads):
+    def test_keeps_each_face_alive_once_and_stops_runs_at_the_end(self, threads, monkeypatch):
+        """Spec: hands 26."""
         seen = []
+        monkeypatch.setattr(asgi, "stop_own_runs", lambda: seen.append("runs stopped"))
 
         @asynccontextmanager
         async def lifespan():
@@ -438,7 +440,7 @@ class TestLifespan:
         site = asgi.Site(threads, faces={("*", "/mcp"): face, ("*", "/mcp/"): face})
         start, end = {"type": "lifespan.startup"}, {"type": "lifespan.shutdown"}
         sent = talk(site, {"type": "lifespan"}, start, end)
-        assert seen == ["in", "out"]
+        assert seen == ["in", "runs stopped", "out"]
         assert [message["type"] for message in sent] == [
             "lifespan.startup.complete",
             "lifespan.shutdown.complete",

@@ -36,9 +36,9 @@ from toolbox.modes import close_mode
 from toolbox.registry import CODING_ONLY
 from workspace.git.judged_commit import last_run
 from workspace.models import Run
-from workspace.runs import queue, rules, services, watching
+from workspace.runs import queue, rules, services, stopping, watching
 from workspace.runs.recording import RecordedRun
-from workspace.runs.stopping import stop_run
+from workspace.runs.stopping import PROCESS_ENDS, stop_own_runs, stop_run
 from workspace.runs.watching import RunRight, RunWatcher
 from workspace.sandbox import driver
 
@@ -345,6 +345,12 @@ class TestStopping:
             stop_run(run_id=row.id, caller=other, reason="Mine.", now=timezone.now())
         assert refusal.value.deny.code is Code.NOT_FOUND
 
+    def test_frees_the_place_of_one_whose_process_was_killed(self, backend, alice):
+        row = begun(backend)
+        stop_run(run_id=row.id, caller=alice, reason="Dead.", now=timezone.now())
+        row.refresh_from_db()
+        assert row.ends_by < timezone.now() + 2 * queue.GRACE
+
     def test_makes_no_evidence(self, backend, alice):
         row = begun(backend)
         stop = partial(stop_run, run_id=row.id, caller=alice, reason="Wrong.", now=timezone.now())
@@ -355,3 +361,47 @@ class TestStopping:
         again = begun(backend)
         end(again, backend)
         assert last_run(backend, "c" * 40) == Run.objects.get(id=again.id).output_sha256
+
+
+@pytest.mark.django_db(transaction=True)
+class TestTheEndOfItsProcess:
+    """Spec: hands 26."""
+
+    def test_ends_a_run_and_its_programs(self, backend, write):
+        write("tests/test_long.py", LONG)
+
+        def end_process():
+            wait_until(daemons)
+            stop_own_runs()
+            assert Run.objects.get().ended_at is not None  # it waited for this
+
+        with meanwhile(end_process):
+            result = call(backend, "run_test", paths=["tests/"])["result"]
+        assert daemons() == []
+        assert result["stopped_for"] == PROCESS_ENDS
+
+    def test_ends_one_that_waits_for_its_turn(self, backend, monkeypatch):
+        monkeypatch.setattr(stopping, "PATIENCE", 0.1)
+        first = begun(backend)
+
+        def end_process():
+            wait_until(lambda: Run.objects.filter(started_at=None).exists())
+            stop_own_runs()
+
+        with meanwhile(end_process), denied("INVALID_TRANSITION"):
+            begun(backend)
+        assert Run.objects.exclude(id=first.id).get().ended_at is not None
+
+    def test_frees_the_place_of_what_cannot_record_its_end(self, backend, monkeypatch):
+        monkeypatch.setattr(stopping, "PATIENCE", 0.1)
+        row = begun(backend)
+        stop_own_runs()
+        row.refresh_from_db()
+        assert row.ends_by < timezone.now() + 2 * queue.GRACE
+
+    def test_ends_no_run_of_another_process(self, backend):
+        row = begun(backend)
+        queue.OWN.discard(row)  # as the other process sees it
+        stop_own_runs()
+        row.refresh_from_db()
+        assert row.stopped_for == ""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from datetime import datetime, timedelta
+from weakref import WeakSet
 
 from django.conf import settings
 from django.db import transaction
@@ -24,6 +25,8 @@ PATIENCE = 20.0
 LOOK_EVERY = 0.25
 GRACE = timedelta(seconds=30)
 """After its time, until a run without an end counts as interrupted."""
+OWN: WeakSet[Run] = WeakSet()
+"""The runs of this process, also those that wait for their turn."""
 
 
 def take_turn(
@@ -44,6 +47,7 @@ def take_turn(
         asked_at=now,
         ends_by=caller.clock.now() + timedelta(seconds=PATIENCE) + GRACE,
     )
+    OWN.add(row)
     waiting = Run.objects.filter(id=row.id, ended_at=None)
     until = time.monotonic() + PATIENCE
     while not _start(row, caller, seconds, right):

@@ -1,22 +1,30 @@
-"""Stopping a run as a person: its programs end, its agent is told (Spec: hands 29)."""
+"""Stopping runs: one as a person (Spec: hands 29), all of a process that ends (hands 26)."""
 
 from __future__ import annotations
 
 import hashlib
+import time
 from datetime import datetime
 
 from django.db import transaction
+from django.db.models.functions import Least
 
 from core.actions import Action
 from core.actors import Actor
+from core.database import database_now
 from core.decision import Code, refuse
 from core.interventions import record_intervention
 from core.permissions import Deed, require_deed
 from ledger.services import record
 from toolbox.wake import wake
 from workspace.models import Run
+from workspace.runs import queue
 from workspace.runs.rules import can_stop
 
+PATIENCE = 3.0
+"""Seconds that runs have to end with their process."""
+PROCESS_ENDS = "the installation was stopped or started again"
+NOTHING_PRINTED = hashlib.sha256(b"").hexdigest()
 SHOWN = 150
 """Characters of the reason that the row and the answer of the call have; the event has it all."""
 
@@ -41,9 +49,10 @@ def stop_run(*, run_id: int, caller: Actor, reason: str, now: datetime) -> None:
         has_ended = row.ended_at is not None or row.ends_by <= now
         caller.require(can_stop(row.id, has_ended=has_ended, stopped_for=row.stopped_for))
         row.stopped_for = f"{caller.actor.partition(':')[2]}: {reason.strip()}"[:SHOWN]
+        row.ends_by = min(row.ends_by, now + queue.GRACE)  # also where its process has ended
         if row.started_at is None:
-            row.ended_at, row.output_sha256 = now, hashlib.sha256(b"").hexdigest()
-        row.save(update_fields=["stopped_for", "ended_at", "output_sha256"])
+            row.ended_at, row.output_sha256 = now, NOTHING_PRINTED
+        row.save(update_fields=["stopped_for", "ends_by", "ended_at", "output_sha256"])
         record(
             Action.RUN_STOPPED,
             by=caller,
@@ -64,3 +73,25 @@ def stop_run(*, run_id: int, caller: Actor, reason: str, now: datetime) -> None:
             now=now,
         )
         wake(row.agent_id)
+
+
+def stop_own_runs() -> None:
+    """End what this process runs, and what waits in it for its turn, because it ends itself.
+
+    Waits PATIENCE until their watchers, which look each second, have recorded how they ended. What
+    they do not record holds its place for a short time only.
+    """
+    ids = [row.id for row in queue.OWN]
+    if not ids:
+        return
+    now = database_now()
+    rows = Run.objects.filter(id__in=ids, ended_at=None)
+    with transaction.atomic():
+        rows.filter(started_at=None).update(
+            stopped_for=PROCESS_ENDS, ended_at=now, output_sha256=NOTHING_PRINTED
+        )
+        rows.filter(stopped_for="").update(stopped_for=PROCESS_ENDS)
+        rows.update(ends_by=Least("ends_by", now + queue.GRACE))
+    until = time.monotonic() + PATIENCE
+    while rows.exists() and time.monotonic() < until:
+        time.sleep(queue.LOOK_EVERY)
