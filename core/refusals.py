@@ -48,6 +48,7 @@ MEANINGS: Mapping[str, str] = {
     Code.ISOLATION_UNAVAILABLE: _("Programs cannot be isolated here"),
     Code.STORAGE_FULL: _("The disk is almost full"),
     Code.DATABASE_UNAVAILABLE: _("The database was interrupted"),
+    Code.SERVER_STOPPING: _("The server was stopped"),
     Code.DRIVER_UNAVAILABLE: _("A service that this needs is not connected"),
     Code.INTERNAL: _("An error of the system"),
 }

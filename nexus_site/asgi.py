@@ -196,9 +196,9 @@ class Site:
         await self.agents.send(refusal, send)
 
     async def break_off(self, path: str, send: Send) -> None:
-        """Answer a request whose end this process will not see: it may be carried out or not."""
+        """Answer a request whose end this process will not see."""
         with suppress(RuntimeError):  # an answer that has begun has no other end
-            await self.agents.send(errors.broken(path), send)
+            await self.agents.send(errors.stopping(path), send)
 
     def bridge_apart(self, scope: Scope) -> Bridge | None:
         """The way to what has threads of its own: health, and what strangers read of the API.

@@ -53,6 +53,15 @@ DATABASE_UNAVAILABLE = Deny(
 )
 """What every face says of a connection that broke in the middle of a call."""
 
+SERVER_STOPPING = Deny(
+    Code.SERVER_STOPPING,
+    "the server was stopped during this call: it may have been carried out, or not at all",
+    DATABASE_UNAVAILABLE.next_action,
+    DATABASE_UNAVAILABLE.rule,
+    {"retry_after": 5},
+)
+"""What a server says to the calls that are still under way when it ends."""
+
 NOTHING_THERE = Deny(
     Code.NOT_FOUND,
     "there is nothing at this address",
@@ -80,7 +89,7 @@ def envelope(deny: Deny, *, tool: str = "", mode: str = "") -> dict[str, Any]:
 
 def _headers(deny: Deny) -> dict[str, str]:
     match deny.code:
-        case Code.RATE_LIMITED | Code.DATABASE_UNAVAILABLE:
+        case Code.RATE_LIMITED | Code.DATABASE_UNAVAILABLE | Code.SERVER_STOPPING:
             return {"Retry-After": str(deny.details["retry_after"])}
         case Code.UNAUTHENTICATED:
             return {"WWW-Authenticate": "Bearer"}

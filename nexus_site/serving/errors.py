@@ -8,7 +8,7 @@ from django.utils import translation
 from django.views import defaults
 
 from core.decision import Code, Deny, deny, status_of
-from toolbox.answers import NOTHING_THERE
+from toolbox.answers import NOTHING_THERE, SERVER_STOPPING
 from toolbox.faces.bodies import STRANGER_BODY, TOO_LARGE_OF_A_STRANGER
 from toolbox.faces.responses import error_response
 from toolbox.faults import fault_of
@@ -116,3 +116,12 @@ def broken(path: str) -> HttpResponse:
     if is_for_machine(path):
         return error_response(fault_of(sys.exception()))
     return HttpResponse("NEXUS failed to answer.\n", status=500, content_type="text/plain")
+
+
+def stopping(path: str) -> HttpResponse:
+    """A request whose end this server will not see: it may be carried out or not."""
+    if is_for_machine(path):
+        return error_response(SERVER_STOPPING)
+    text = "NEXUS was stopped meanwhile. Load the page again to see what was done.\n"
+    headers = {"Retry-After": "5"}
+    return HttpResponse(text, status=503, content_type="text/plain", headers=headers)

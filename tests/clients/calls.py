@@ -551,4 +551,5 @@ NOT_OF_A_TOOL = {
     "QUOTA_EXCEEDED": "an organisation's quotas",
     "STORAGE_FULL": "the disk of the installation",
     "DATABASE_UNAVAILABLE": "a database that ends its connections",
+    "SERVER_STOPPING": "a server that ends",
 }

@@ -123,7 +123,7 @@ class TestAnEndInTheMiddle:
 
         run_loop(end())
         start, answer = sent
-        assert start["status"] == 500
+        assert start["status"] == 503
         assert says in answer["body"]
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from core.decision import Code, deny
-from toolbox.answers import DATABASE_UNAVAILABLE, INTERNAL, envelope
+from toolbox.answers import DATABASE_UNAVAILABLE, INTERNAL, SERVER_STOPPING, envelope
 from toolbox.faces.example_values import TIME, VALUES
 
 Schema = Mapping[str, Any]
@@ -175,6 +175,7 @@ REFUSALS: Mapping[Code, RefusalExample] = {
     Code.DATABASE_UNAVAILABLE: _R(
         DATABASE_UNAVAILABLE.message, DATABASE_UNAVAILABLE.next_action, "send_mail"
     ),
+    Code.SERVER_STOPPING: _R(SERVER_STOPPING.message, SERVER_STOPPING.next_action, "send_mail"),
     Code.INTERNAL: _R(INTERNAL.message, INTERNAL.next_action, "send_mail"),
 }
 """One refusal of each code."""
