@@ -217,11 +217,12 @@ def _record_review(
 ) -> None:
     details = {"branch": found.branch.name, "commit": found.branch.commit}
     is_told = isinstance(_telling(caller, found), Allow)
-    if merge is not None:
+    made = None if merge == found.main.commit else merge  # main may have it already
+    if made is not None:
         passed_by = str(found.judged.passed_by)
-        details |= {"main": found.main.name, "merge": merge, "verdict": passed_by}
+        details |= {"main": found.main.name, "merge": made, "verdict": passed_by}
     record(
-        Action.BRANCH_REVIEWED if merge is None else Action.BRANCH_MERGED,
+        Action.BRANCH_REVIEWED if made is None else Action.BRANCH_MERGED,
         by=caller,
         at=now,
         subject=f"contract:{found.contract.id}",

@@ -331,6 +331,7 @@ class TestReviewPr:
         again = hands.review(approve=True).result
         assert again["merge_commit"] == first["merge_commit"]
         assert BranchMove.objects.filter(kind="merge").count() == 1
+        assert Event.objects.filter(action="branch.merged").count() == 1
 
     def test_refuses_a_commit_that_qa_has_not_seen(self, hands, judged):
         bare = bare_of(hands.company.organisation)
