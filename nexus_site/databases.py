@@ -57,8 +57,13 @@ def pooled(database: dict[str, Any], *, connections: int, prepared: bool) -> dic
         "timeout": PATIENCE,
         "reconnect_timeout": PATIENCE,  # as long as a request waits; then the next one tries again
     }
-    options = {**database["OPTIONS"], "pool": pool}
-    if prepared:
+    options = {
+        **database["OPTIONS"],
+        "pool": pool,
+        # Statements mean the same with and without: one that holds its values would order by a
+        # number as by a column, for example.
+        "server_side_binding": True,
         # PostgreSQL parses and plans a statement once for each connection, not at every call.
-        options |= {"server_side_binding": True, "prepare_threshold": 1}
+        "prepare_threshold": 1 if prepared else None,
+    }
     return {**database, "CONN_MAX_AGE": 0, "OPTIONS": options}  # the pool keeps connections

@@ -21,6 +21,7 @@ from django.db.migrations.recorder import MigrationRecorder
 from psycopg.pq import Format
 
 from core.database import fetch_row
+from nexus_site import databases
 from nexus_site.run.database import base as database
 from nexus_site.run.database.base import SET_UP, TIME, Cursor, NewestFirst
 from orgchart.models import Organisation
@@ -85,6 +86,21 @@ def test_a_statement_of_a_call_is_ended(pooled, monkeypatch):
         monkeypatch.undo()
         connection.close()
         end_all()
+
+
+@pytest.mark.parametrize("prepared", [True, False])
+def test_a_statement_means_the_same_where_none_is_prepared(db, prepared):
+    """A number in it that is no value of its own names a column."""
+    plain = {**connection.settings_dict, "OPTIONS": {}}
+    found = databases.pooled(plain, connections=1, prepared=prepared)
+    del found["OPTIONS"]["pool"]
+    with database.DatabaseWrapper(found).temporary_connection() as cursor:
+        for _ in range(3):
+            cursor.execute("SELECT 1 ORDER BY %s", [0])
+        cursor.execute(
+            "SELECT count(*) FROM pg_prepared_statements WHERE statement LIKE %s", ["%1 ORDER%"]
+        )
+        assert bool(cursor.fetchone()[0]) is prepared
 
 
 @pytest.mark.parametrize(("given", "longest", "left"), [
