@@ -175,6 +175,11 @@ class TestTheProxies:
         assert "X-Forwarded-Proto $scheme;" in text
         assert "proxy_add_x_forwarded_for" not in text
 
+    def test_lead_to_their_own_name(self):
+        """A server alone in its configuration answers any host, that of a stranger too."""
+        (place,) = re.findall(r"return 301 (\S+);", (DEPLOY / "nginx.conf").read_text())
+        assert place == "https://$server_name$request_uri"
+
 
 class TestTheUnits:
     def test_are_what_systemd_takes(self, tmp_path):
