@@ -90,6 +90,13 @@ def test_a_standing_get_begins_anew_whatever_event_it_names(stage, url):
         assert stream.headers["content-type"].startswith("text/event-stream")
 
 
+def test_a_standing_get_begins_with_words_that_no_proxy_keeps(stage, url):
+    key = stage.company.key("research_worker")
+    proof = {"Authorization": f"Bearer {key}", "Accept": "text/event-stream"}
+    with httpx.stream("GET", f"{url}/mcp", headers=proof, timeout=60, trust_env=False) as stream:
+        assert next(stream.iter_lines()) == ": watching"
+
+
 def test_a_watch_outlasts_a_rate_that_is_used_up(stage, url, settings, monkeypatch):
     limited, looking = threading.Event(), threading.Lock()
 

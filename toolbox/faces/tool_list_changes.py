@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, MutableMapping
 from dataclasses import dataclass
+from http import HTTPStatus
 from typing import Any
 
 import anyio
@@ -23,7 +24,7 @@ from toolbox.authentication import authenticate
 from toolbox.caller import Caller
 from toolbox.faces.bodies import Disconnected
 from toolbox.faces.exports import listing
-from toolbox.faces.sse import OpenStreams
+from toolbox.faces.sse import OpenStreams, part
 from toolbox.faces.threads import announce, in_thread
 
 Message = dict[str, Any]
@@ -34,6 +35,7 @@ SPACING = 1.0
 """Seconds between two looks at least: each costs the agent one call of its rate."""
 MOST = 16
 """Streams of one agent in one process: each looks when the agent's bell rings."""
+WATCHING = b": watching\n\n"
 CHANGED = types.JSONRPCNotification(jsonrpc="2.0", method="notifications/tools/list_changed")
 
 
@@ -155,8 +157,9 @@ async def serve_stream(
 ) -> None:
     """A watcher's GET stream, in the revisions that begin with a handshake.
 
-    The SDK's stateless manager opens the same stream and leaves it silent. Raises Denied, before
-    anything is sent, for one stream too many.
+    The SDK's stateless manager opens the same stream and leaves it silent. Its beginning is sent
+    with a comment: a proxy that compresses keeps it until there is something to compress. Raises
+    Denied, before anything is sent, for one stream too many.
     """
     transport = StreamableHTTPServerTransport(mcp_session_id=None)
     # Its events have no ids, so none is gone on from: the SDK would answer nothing at all.
@@ -168,10 +171,15 @@ async def serve_stream(
                 await write.send(SessionMessage(CHANGED))
         await transport.terminate()
 
+    async def send_at_once(message: MutableMapping[str, Any]) -> None:
+        await send(message)
+        if message.get("status") == HTTPStatus.OK:
+            await send(part(WATCHING))
+
     with count_stream(watcher):
         async with transport.connect() as (_, write):
             async with anyio.create_task_group() as group:
                 group.start_soon(notify)
-                await transport.handle_request({**scope, "headers": headers}, receive, send)
+                await transport.handle_request({**scope, "headers": headers}, receive, send_at_once)
                 group.cancel_scope.cancel()
             await transport.terminate()
