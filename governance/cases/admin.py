@@ -222,7 +222,7 @@ class CaseAdmin(ActingAdmin):
             "round_shown": round_shown(facts.at),
             "stages": stages_of(facts),
             "choices": super().act_buttons(request, row),
-            "timeline": timeline_of(row),
+            "timeline": timeline_of(row, last=row_id(request.GET.get("round", ""))),
         }
 
     own_pages = (

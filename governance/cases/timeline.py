@@ -21,6 +21,10 @@ from ledger.verification import seals_over
 
 SHOWN = 1000
 """The newest events of a case; of those before only what moved it: agents read it at will."""
+SHOWN_ROUNDS = 3
+"""The rounds whose contents are on one page: an office may say 1 MB in each of a hundred."""
+OF_ROUNDS = (Stage.IMPLEMENTATION, Stage.REVIEW, Stage.TEST)
+"""What is said anew in each round."""
 MOVES = Q(action=Action.CASE_OPENED.value) | Q(details__has_key="from_state")
 """The events that opened or moved a case: they hold the digests of its contents."""
 TITLES = {
@@ -37,7 +41,10 @@ GOOD = ("OK", "APPROVED", "PASSED", "DELIVER", "CONTINUE")
 
 @dataclass(slots=True, kw_only=True)
 class TimelineEntry:
-    """One thing that happened in a case; `new_round` is the round that begins with it."""
+    """One thing that happened in a case; `new_round` is the round that begins with it.
+
+    `elsewhere` is the round that shows its content, where this page does not.
+    """
 
     at: datetime
     seq: int
@@ -45,6 +52,7 @@ class TimelineEntry:
     kind: str
     title: str
     new_round: int | None = None
+    elsewhere: int | None = None
     stage: str = ""
     outcome: str = ""
     colour: str = ""
@@ -63,13 +71,13 @@ class TimelineEntry:
         return found.splitlines() if isinstance(found, str) else found
 
 
-def timeline_of(row: Case) -> list[TimelineEntry]:
-    """The entries of a case, oldest first: `events_of_case`."""
+def timeline_of(row: Case, *, last: int | None = None) -> list[TimelineEntry]:
+    """The entries of a case, oldest first: `events_of_case`.
+
+    With the contents of the SHOWN_ROUNDS that end with the `last`, the newest if none is named.
+    """
     events = events_of_case(row)
-    artifacts = {
-        each.id: each
-        for each in Artifact.objects.filter(organisation_id=row.organisation_id, case_id=row.id)
-    }
+    artifacts = _artifacts_of(row, last or row.round)
     seals = seals_over([event.seq for event in events])
     entries, shown = [], 0
     for event in events:
@@ -79,6 +87,14 @@ def timeline_of(row: Case) -> list[TimelineEntry]:
             shown = entry.new_round = artifact.round
         entries.append(entry)
     return entries
+
+
+def _artifacts_of(row: Case, last: int) -> dict[str, Artifact]:
+    """The artifacts of a case by id; those of other rounds without what they say."""
+    rows = Artifact.objects.filter(organisation_id=row.organisation_id, case_id=row.id)
+    shown = Q(round__gt=last - SHOWN_ROUNDS, round__lte=last) | ~Q(stage__in=OF_ROUNDS)
+    others = rows.exclude(shown).defer("content", "evidence")
+    return {each.id: each for each in (*rows.filter(shown), *others)}
 
 
 def events_of_case(row: Case) -> list[Event]:
@@ -113,7 +129,10 @@ def _entry(event: Event, row: Case, artifact: Artifact | None, seal: int | None)
         by_person = event.action == Action.CASE_INTERVENED
         entry.title = f"{entry.title}: {artifact.stage}" if by_person else str(artifact.stage)
         entry.stage, entry.outcome = str(artifact.stage), str(artifact.outcome)
-        entry.content, entry.evidence = artifact.content, artifact.evidence
+        if artifact.get_deferred_fields():
+            entry.elsewhere = artifact.round
+        else:
+            entry.content, entry.evidence = artifact.content, artifact.evidence
         entry.digests = [(str(artifact.stage), artifact.sha256)]
     elif event.action == Action.CASE_OPENED:
         entry.stage, entry.content = "REQUEST", row.request

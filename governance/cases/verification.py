@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from django.utils import timezone
@@ -34,11 +34,9 @@ def verify_case(row: Case) -> CaseReport:
     Spec: constitution 36.
     """
     events = list(events_of_case(row))
-    artifacts = list(
-        Artifact.objects.filter(organisation_id=row.organisation_id, case_id=row.id).order_by(
-            "number"
-        )
-    )
+    rows = Artifact.objects.filter(organisation_id=row.organisation_id, case_id=row.id)
+    ids = list(rows.order_by("number").values_list("id", flat=True))
+    artifacts = (rows.get(id=each) for each in ids)  # one at a time: each may say 1 MB
     findings = [*_request(row, events), *_artifacts(artifacts, events)]
     sealed: EventsReport | None = None
     try:
@@ -53,7 +51,7 @@ def verify_case(row: Case) -> CaseReport:
         findings.append(gettext("Ledger: %(finding)s") % {"finding": sealed.finding})
     return CaseReport(
         findings=tuple(findings),
-        contents=len(artifacts) + 1,
+        contents=len(ids) + 1,
         events=len(events),
         seals=sealed.seals if sealed else (),
         unsealed=sealed.unsealed if sealed else 0,
@@ -70,7 +68,7 @@ def _request(row: Case, events: list[Event]) -> Iterator[str]:
         yield gettext("The event that opened the case names another SHA-256 than the request has.")
 
 
-def _artifacts(artifacts: list[Artifact], events: list[Event]) -> Iterator[str]:
+def _artifacts(artifacts: Iterable[Artifact], events: list[Event]) -> Iterator[str]:
     """What is wrong with what was submitted: each content, and each event that names one."""
     kept = {e.details["artifact"]: e.details.get("sha256") for e in events if _names_one(e)}
     for each in artifacts:
