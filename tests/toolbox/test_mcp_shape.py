@@ -51,3 +51,17 @@ def test_an_id_that_no_answer_can_carry_is_refused(company, url, revision, numbe
     answer = httpx.post(f"{url}/mcp", content=call % number, headers=headers, timeout=20)
     assert (answer.status_code, answer.json()["error_code"]) == (400, "INVALID_PARAMS")
     assert answer.json()["message"].startswith("id: ")
+
+
+@pytest.mark.parametrize("revision", ["", "2025-06-18", "2026-07-28"])
+def test_a_method_longer_than_any_is_not_repeated(company, url, revision):
+    headers = {
+        "Authorization": f"Bearer {company.key('backend_worker')}",
+        "Accept": "application/json, text/event-stream",
+        **({"MCP-Protocol-Version": revision} if revision else {}),
+    }
+    call = {"jsonrpc": "2.0", "id": 1, "method": "x" * 100_000}
+    answer = httpx.post(f"{url}/mcp", json=call, headers=headers, timeout=20)
+    assert (answer.status_code, answer.json()["error_code"]) == (400, "INVALID_PARAMS")
+    assert answer.json()["message"].startswith("method: ")
+    assert len(answer.content) < 1000

@@ -33,7 +33,7 @@ from toolbox.faces.bodies import TOO_LARGE_OF_A_STRANGER, BodyTooLarge, Disconne
 from toolbox.faces.exports import listing
 from toolbox.faces.hosts import header_of
 from toolbox.faces.long_poll import poll, seconds_to_wait
-from toolbox.faces.mcp_calls import read_plain_call, require_id, write_result
+from toolbox.faces.mcp_calls import read_plain_call, require_head, write_result
 from toolbox.faces.threads import Credentials, credentials_of, in_thread, send_denial, send_json
 from toolbox.faults import fault_of
 from toolbox.gate import require_size
@@ -264,7 +264,7 @@ def _prove_and_answer(scope: Message, credentials: Credentials, body: bytes) -> 
     try:
         require_size(len(body), settings.NEXUS_MAX_BODY)
         message = read_object(body)  # strictly, before anything of the protocol is built
-        require_id(message)
+        require_head(message)
     except Denied as refusal:
         door.refuse_call(caller, "mcp", refusal, now=caller.clock.now())
         raise

@@ -14,6 +14,7 @@ from toolbox.registry import REGISTRY
 
 CALL = ("2.0", "tools/call")
 KEYS = frozenset({"jsonrpc", "id", "method", "params"})
+LONGEST_METHOD = 100
 PARAMS = frozenset({"name", "arguments", "_meta"})
 
 
@@ -27,7 +28,7 @@ class PlainCall:
 
 
 def read_plain_call(headers: Mapping[bytes, bytes], message: Mapping[str, Any]) -> PlainCall | None:
-    """The call in a message that passed `require_id`, or None: then the SDK answers it.
+    """The call in a message that passed `require_head`, or None: then the SDK answers it.
 
     Plain is a single request of revisions with a handshake, whose client takes JSON, that asks for
     no progress and does not wait for something to happen.
@@ -43,10 +44,12 @@ def read_plain_call(headers: Mapping[bytes, bytes], message: Mapping[str, Any]) 
     return PlainCall(message["id"], params["name"], params.get("arguments") or {})
 
 
-def require_id(message: Mapping[str, Any]) -> None:
-    """Raise Denied INVALID_PARAMS for an id that no answer can carry (Spec: wire 18).
+def require_head(message: Mapping[str, Any]) -> None:
+    """Raise Denied INVALID_PARAMS for an id that no answer can carry (Spec: wire 18), and for a
+    method longer than any name (Spec: wire 36).
 
-    The SDK would take such a request for a notification and answer nothing.
+    The SDK would take such a request for a notification and answer nothing, and repeat the method
+    as a whole.
     """
     number = message.get("id", "")
     if isinstance(number, bool) or not isinstance(number, str | int):
@@ -54,6 +57,12 @@ def require_id(message: Mapping[str, Any]) -> None:
             Code.INVALID_PARAMS,
             "id: the id of a message is a text or a whole number",
             "send the message again with such an id",
+        )
+    if len(str(message.get("method", ""))) > LONGEST_METHOD:
+        raise refuse(
+            Code.INVALID_PARAMS,
+            f"method: a method has at most {LONGEST_METHOD} characters",
+            "send the message again with a method of the protocol",
         )
 
 
