@@ -245,6 +245,7 @@ PASSWORD_HASHERS = password_rules.PASSWORD_HASHERS
 AUTH_PASSWORD_VALIDATORS = password_rules.AUTH_PASSWORD_VALIDATORS
 LOGIN_URL, LOGIN_REDIRECT_URL = reverse_lazy("admin:login"), reverse_lazy("admin:index")
 OTP_TOTP_ISSUER = "NEXUS"
+OTP_TOTP_SYNC = False  # codes that came late, or a wrong clock here, would refuse later right ones
 REQUIRE_SECOND_FACTOR = env.choice(
     "REQUIRE_SECOND_FACTOR",
     *(["board", "none"] if PRODUCTION else ["none", "board"]),

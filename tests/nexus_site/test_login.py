@@ -1,6 +1,8 @@
 """The admin's sign-in, with and without a second factor."""
 
+import time
 from datetime import timedelta
+from types import SimpleNamespace
 
 import pytest
 from axes.models import AccessAttempt
@@ -8,6 +10,7 @@ from django.contrib.auth.models import User
 from django.test import Client
 from django.utils import timezone
 from django_otp.oath import totp
+from django_otp.plugins import otp_totp
 from django_otp.plugins.otp_totp.models import TOTPDevice
 
 from ledger.models import Event
@@ -95,6 +98,19 @@ class TestSignIn:
         sign_in(client, otp_token=code)
         client.logout()
         assert sign_in(client, otp_token=code).status_code == 200
+
+    def test_takes_the_code_of_now_however_late_earlier_ones_came(
+        self, client, device, monkeypatch
+    ):
+        now = SimpleNamespace(time=lambda: now.seconds)
+        monkeypatch.setattr(otp_totp.models, "time", now)
+        for seconds, age in ((3010, 1), (3070, 2), (3130, 0), (3160, 0)):
+            TOTPDevice.objects.update(throttling_failure_timestamp=None, throttling_failure_count=0)
+            now.seconds = seconds
+            code = totp(device.bin_key, t0=int(time.time()) - seconds, drift=-age)
+            answer = sign_in(client, otp_token=f"{code:06d}")
+            client.logout()
+        assert answer.status_code == 302
 
     def test_waits_after_a_wrong_code_for_seconds_whatever_the_clock_said(self, client, device):
         """The clock was set back since, or the code was wrong at a machine that runs ahead."""
