@@ -32,7 +32,7 @@ from orgchart.packs import load_pack
 from orgchart.people.members import set_memberships
 from orgchart.people.passwords import give_password
 from orgchart.people.rules import EVERY
-from workspace.git.repositories import ensure_repositories
+from workspace.git.repositories import create_repositories
 
 log = structlog.get_logger(__name__)
 
@@ -142,11 +142,10 @@ def load_missing_packs(*, packs: Path, now: datetime) -> list[str]:
 def create_missing_repositories(*, now: datetime) -> list[str]:
     """Create the git repository of each organisation that enables coding; their names.
 
-    An import, a missing git or a full disk is no reason not to start: the tools of git say what is
-    missing.
+    A missing git or a full disk is no reason not to start: the tools of git say what is missing.
     """
     try:
-        return ensure_repositories(now=now)
+        return create_repositories(now=now)
     except (Denied, OSError) as problem:
         log.warning("repository_not_created", problem=str(problem))
         return []

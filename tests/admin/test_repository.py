@@ -10,10 +10,10 @@ from orgchart.models import Organisation, PendingChange
 from orgchart.second_person.vocabulary import PendingState
 from tests.admin.forms import confirm, preview
 from tests.admin.places import change_page, page_of
-from tests.workspace.git.world import a_root, run_git
+from tests.workspace.git.world import a_root, ensure_repositories, run_git
 from workspace.git import importing, running
 from workspace.git.models import Branch, BranchMove, MoveKind, Repository
-from workspace.git.repositories import bare_of, ensure_repositories
+from workspace.git.repositories import bare_of
 
 REASON = "Our code is there."
 PUSHED = "agents have begun work in the repository of nexus"

@@ -50,11 +50,14 @@ def drafts_in(organisation: Organisation) -> QuerySet[Draft]:
     return Draft.objects.filter(of_them)
 
 
-def ensure_repositories(*, now: datetime) -> list[str]:
-    """Create the repository of each organisation that enables coding and has none; their names."""
+def create_repositories(*, now: datetime) -> list[str]:
+    """Create the repository of each organisation that enables coding and has none; their names.
+
+    One that is imported waits for the first call of git: its source may not answer for minutes.
+    """
     made = []
     for organisation in Organisation.objects.order_by("id"):
-        if ToolMode.CODING not in enabled_modes(organisation.settings):
+        if ToolMode.CODING not in enabled_modes(organisation.settings) or _source_of(organisation):
             continue
         if not Repository.objects.filter(organisation=organisation).exists():
             caller = System(name="git", organisation_id=organisation.id)

@@ -15,10 +15,10 @@ from core import files
 from core.decision import Code, refuse
 from documents import tree
 from tests.contracts import world
-from tests.workspace.git.world import BRANCH, Hands, needs_walls
+from tests.workspace.git.world import BRANCH, Hands, ensure_repositories, needs_walls
 from workspace.git import bare_repository, branches, running, worktree
 from workspace.git.bare_repository import BareRepository
-from workspace.git.repositories import bare_of, drafts_of, ensure_repositories
+from workspace.git.repositories import bare_of, drafts_of
 
 pytestmark = needs_walls
 LARGE, SMALL = "src/search/large.txt", "src/search/small.txt"

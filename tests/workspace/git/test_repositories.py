@@ -21,7 +21,7 @@ from orgchart import services
 from orgchart.models import Organisation
 from tests.company import load_company
 from tests.concurrency import at_once
-from tests.workspace.git.world import needs_walls, run_git
+from tests.workspace.git.world import ensure_repositories, needs_walls, run_git
 from workspace.git import (
     foreign_repository,
     garbage,
@@ -34,7 +34,7 @@ from workspace.git.bare_repository import BareRepository, Signature
 from workspace.git.garbage import collect_garbage
 from workspace.git.models import Branch, Draft, MoveKind, Repository
 from workspace.git.pushing_back import push_back, push_back_due
-from workspace.git.repositories import bare_of, ensure_repositories, ensure_repository
+from workspace.git.repositories import bare_of, create_repositories, ensure_repository
 from workspace.git.running import GitFailed
 from workspace.git.worktree import AgentWorkTree
 from workspace.tree import work_tree
@@ -81,17 +81,23 @@ def prepared(nexus):
     return list(bare_of(nexus.organisation).folder.parent.glob("*import-*"))
 
 
-class TestEnsure:
+class TestCreate:
     def test_creates_one_where_coding_is_enabled_and_once(self, nexus):
-        assert ensure_repositories(now=timezone.now()) == ["nexus"]
-        assert ensure_repositories(now=timezone.now()) == []
+        assert create_repositories(now=timezone.now()) == ["nexus"]
+        assert create_repositories(now=timezone.now()) == []
         bare = bare_of(nexus.organisation)
         assert bare.commit_at("refs/heads/main") == Branch.objects.get().commit
         assert Event.objects.filter(action="repository.created").count() == 1
 
     def test_leaves_out_organisations_without_coding(self, nexus):
         Organisation.objects.update(settings={})
-        assert ensure_repositories(now=timezone.now()) == []
+        assert create_repositories(now=timezone.now()) == []
+        assert not Repository.objects.exists()
+
+    def test_leaves_an_import_to_the_first_call_of_git(self, nexus, tmp_path):
+        """At the start its source would keep everyone waiting, where it does not answer."""
+        set_repository(tmp_path / "none.git")
+        assert create_repositories(now=timezone.now()) == []
         assert not Repository.objects.exists()
 
 

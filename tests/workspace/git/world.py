@@ -11,10 +11,14 @@ from typing import Any
 import pytest
 from django.utils import timezone
 
+from core.actors import System
+from orgchart.models import Organisation
+from orgchart.organisation_settings import enabled_modes
+from orgchart.policy.vocabulary import ToolMode
 from tests.company import Answer, Company
 from tests.contracts import world
 from workspace.git.models import Branch, Draft
-from workspace.git.repositories import bare_of, drafts_of
+from workspace.git.repositories import bare_of, drafts_of, ensure_repository
 from workspace.sandbox import driver
 from workspace.tree import work_tree
 from workspace.users import user_of
@@ -31,6 +35,14 @@ def a_root():
     with tempfile.TemporaryDirectory(prefix="nexus-git-") as root:
         Path(root).chmod(0o755)
         yield Path(root) / "company"
+
+
+def ensure_repositories(*, now):
+    """Create or import the repository of each organisation that enables coding and has none."""
+    for organisation in Organisation.objects.order_by("id"):
+        caller = System(name="git", organisation_id=organisation.id)
+        if ToolMode.CODING in enabled_modes(organisation.settings):
+            ensure_repository(organisation=organisation, caller=caller, now=now)
 
 
 @dataclass
