@@ -6,6 +6,7 @@ import sys
 import traceback
 from collections.abc import Callable
 
+from nexus_site.run.processes import kill_session
 from nexus_site.run.shim import be_called, end_with_parent
 
 
@@ -52,4 +53,5 @@ def _status_of_running(run: Callable[[], int | None], *, parent: int, name: str)
         sys.stderr.flush()
     except OSError:
         pass  # the reader of our output is gone
+    kill_session(os.getpid())  # what it started: where our parent is gone, only we end it
     return status

@@ -2,11 +2,14 @@
 
 import os
 import signal
+from contextlib import suppress
 from pathlib import Path
 
 from core.files import owner_in
 
 PROCESSES = Path("/proc")
+SESSION = 3
+"""The field of a process's `stat`, counted from 0 behind its name, that names its session."""
 
 
 def lives(pid: int) -> bool:
@@ -92,3 +95,17 @@ def kill_group(leader: int) -> None:
         os.killpg(leader, signal.SIGKILL)
     except ProcessLookupError:  # gone, or so young that it leads no group yet
         os.kill(leader, signal.SIGKILL)
+    kill_session(leader)
+
+
+def kill_session(leader: int) -> None:
+    """Kill all other processes of a session, also those in groups of their own (Linux; else none).
+
+    Git is in one, and no one would limit its time and what it stores once its caller is gone.
+    """
+    for stat in PROCESSES.glob("[0-9]*/stat"):
+        pid = int(stat.parent.name)
+        with suppress(OSError):  # it ended
+            fields = stat.read_text("ascii", errors="replace").rpartition(")")[2].split()
+            if int(fields[SESSION]) == leader != pid:
+                os.kill(pid, signal.SIGKILL)

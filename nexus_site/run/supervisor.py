@@ -14,6 +14,7 @@ from types import FrameType
 from typing import Self
 
 from nexus_site.run.fork import fork, status_of
+from nexus_site.run.processes import kill_session
 from nexus_site.run.pulse import Pulse
 
 STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
@@ -80,6 +81,7 @@ class Child:
                 os.kill(self.pid, signal.SIGKILL)
         if self.ended() is None:
             self.status = status_of(self.pid, wait=True)
+        kill_session(self.pid)
 
 
 @dataclass(kw_only=True)

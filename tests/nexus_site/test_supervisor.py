@@ -39,11 +39,11 @@ def python(code):
     return partial(os.execv, sys.executable, [sys.executable, "-S", "-c", code])
 
 
-def parent(marker):
-    """A child that starts a grandchild, which outlives it unless somebody ends the group."""
+def parent(marker, **options):
+    """A child that starts a grandchild, which outlives it unless somebody ends it."""
     return python(
         "import subprocess, sys, time; "
-        f"p = subprocess.Popen([sys.executable, '-S', '-c', {STAY!r}]); "
+        f"p = subprocess.Popen([sys.executable, '-S', '-c', {STAY!r}], **{options!r}); "
         f"open({str(marker)!r}, 'w').write(str(p.pid)); time.sleep(600)"
     )
 
@@ -191,6 +191,19 @@ class TestRun:
         with Supervisor(children=[child], say=said.append) as watcher:
             waiting = stop_after(watcher, lambda: marker.exists() and marker.read_text())
             watcher.run()
+        waiting.join()
+        wait_until(lambda: not lives(int(marker.read_text())))
+
+    @pytest.mark.skipif(sys.platform != "linux", reason="only Linux shows sessions")
+    @pytest.mark.parametrize("end", [lambda _: None, lambda pid: os.kill(pid, signal.SIGKILL)])
+    def test_ends_what_a_child_started_in_a_group_of_its_own(self, said, tmp_path, end):
+        """As git is; it may wait for another machine for ever."""
+        marker = tmp_path / "grandchild"
+        child = Child(name="child", run=parent(marker, process_group=0))
+        with Supervisor(children=[child], say=said.append) as watcher:
+            waiting = stop_after(watcher, lambda: marker.exists() and marker.read_text())
+            watcher.run()
+            end(child.pid)
         waiting.join()
         wait_until(lambda: not lives(int(marker.read_text())))
 
@@ -357,6 +370,18 @@ class TestFinish:
 
 
 class TestFork:
+    @pytest.mark.skipif(sys.platform != "linux", reason="only Linux shows sessions")
+    def test_leaves_nothing_that_the_function_started(self, tmp_path):
+        """Where our own process is gone, only it can end that."""
+        marker = tmp_path / "started"
+
+        def run():
+            words = [sys.executable, "-S", "-c", STAY]
+            marker.write_text(str(subprocess.Popen(words, process_group=0).pid))
+
+        assert status_of(fork(run), wait=True) == 0
+        wait_until(lambda: not lives(int(marker.read_text())))
+
     @pytest.mark.parametrize(
         ("run", "status"),
         [
