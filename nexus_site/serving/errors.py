@@ -98,9 +98,7 @@ def crowded(path: str) -> HttpResponse:
     """Too many requests wait already of clients that have not proved who they are."""
     if is_for_machine(path):
         return error_response(CROWD)
-    text = "Too many requests wait here. Try again in a few seconds.\n"
-    headers = {"Retry-After": "10"}
-    return HttpResponse(text, status=503, content_type="text/plain", headers=headers)
+    return _later("Too many requests wait here. Try again in a few seconds.\n", CROWD)
 
 
 def too_large(path: str) -> HttpResponse:
@@ -123,5 +121,10 @@ def stopping(path: str) -> HttpResponse:
     if is_for_machine(path):
         return error_response(SERVER_STOPPING)
     text = "NEXUS was stopped meanwhile. Load the page again to see what was done.\n"
-    headers = {"Retry-After": "5"}
+    return _later(text, SERVER_STOPPING)
+
+
+def _later(text: str, deny: Deny) -> HttpResponse:
+    """A page without a template; `deny` is what a program is told in its place."""
+    headers = {"Retry-After": str(deny.details["retry_after"])}
     return HttpResponse(text, status=503, content_type="text/plain", headers=headers)

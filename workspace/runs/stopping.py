@@ -78,8 +78,8 @@ def stop_run(*, run_id: int, caller: Actor, reason: str, now: datetime) -> None:
 def stop_own_runs() -> None:
     """End what this process runs, and what waits in it for its turn, because it ends itself.
 
-    Waits PATIENCE until their watchers, which look each second, have recorded how they ended. What
-    they do not record holds its place for a short time only.
+    Waits until their watchers, which look each second, have recorded how they ended. What they do
+    not record in time holds its place for a short time only.
     """
     ids = [row.id for row in queue.OWN]
     if not ids:
