@@ -8,10 +8,9 @@ from functools import partial
 from typing import Any
 
 from django.db import transaction
-from django.utils import timezone
 
 from core.actions import Action
-from core.database import retry_broken
+from core.database import database_now, retry_broken
 from core.decision import Allow, Code, Decision, Denied, Deny
 from core.events import Event
 from ledger.services import record_alone
@@ -86,7 +85,7 @@ def decide_for_people(question: CallQuestion) -> Decision:
         session=CallerSession("", question.mode),
         pause=pause_of(organisation_id=question.policy.organisation_id, agent_id=question.agent.id),
     )
-    return decide(caller, question.tool, question.params, now=timezone.now())
+    return decide(caller, question.tool, question.params, now=database_now())
 
 
 def decide(

@@ -5,15 +5,17 @@ from datetime import timedelta
 
 import pytest
 from django.db import transaction
+from django.utils import timezone
 
 from contracts.approvals import authorisations, budgets, deployments
 from contracts.issuing.changes import NamedChange, SoughtLine
 from contracts.issuing.drafts import ContractDraft
 from contracts.issuing.services import issue_for_board
 from contracts.vocabulary import ContractKind, OrgAct
-from core.decision import Code
+from core.decision import Allow, Code
 from ledger.models import Event
 from mailroom.models import Mail
+from orgchart.explaining import CallQuestion, explain
 from tests.company import load_company
 from tests.contracts.world import (
     DIGEST,
@@ -66,6 +68,18 @@ class TestApproveDeployment:
     )
     def test_refuses_what_names_no_deployment_ahead(self, nexus, fields):
         assert refusal(approve, nexus, **fields).code is Code.INVALID_PARAMS
+
+    def test_is_explained_at_the_time_of_the_database(self, nexus, monkeypatch):
+        """Spec: clocks 3. Whether it is ahead, no machine that people ask decides."""
+        machine = timezone.now()
+        params = {"to": "devops_worker", "environment": "production", "artifact": DIGEST}
+        params |= {"expires_at": (machine + timedelta(hours=1)).isoformat(), "reason": "Passed."}
+        monkeypatch.setattr(timezone, "now", lambda: machine + timedelta(hours=2))
+        it_manager = nexus.policy.agents["it_manager"]
+        question = CallQuestion(
+            policy=nexus.policy, agent=it_manager, tool="approve_deployment", params=params
+        )
+        assert isinstance(explain(question), Allow)
 
     def test_is_not_issued_with_any_other_tool(self, nexus):
         found = refusal(
