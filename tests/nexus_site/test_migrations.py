@@ -13,6 +13,7 @@ from django.db.migrations.loader import MigrationLoader
 from django.db.migrations.state import ModelState, ProjectState
 from django.db.models.signals import class_prepared
 from django.utils import timezone
+from django_otp.plugins.otp_totp.models import TOTPDevice
 
 from contracts.approvals.deployments import approve_deployment
 from core.actions import Action
@@ -172,6 +173,18 @@ class TestWhoMayKnowAPassword:
         migrate(("orgchart", "0010_pauses_of_the_board"))
         migrate(*MigrationLoader(connection).graph.leaf_nodes())
         assert (known_to(x.pk), known_to(y.pk)) == (["ada"], ["x", "ada"])
+
+
+@pytest.mark.slow
+@pytest.mark.django_db(transaction=True)
+class TestTheDriftOfAuthenticators:
+    def test_of_earlier_late_codes_is_forgotten(self):
+        ada = User.objects.create_user("ada")
+        device = TOTPDevice.objects.create(user=ada, name="phone", confirmed=True, drift=-3)
+        migrate(("orgchart", "0012_agents_that_left"))
+        migrate(*MigrationLoader(connection).graph.leaf_nodes())
+        device.refresh_from_db()
+        assert device.drift == 0
 
 
 @pytest.mark.slow
