@@ -96,9 +96,7 @@ def malformed() -> HttpResponse:
 
 def crowded(path: str) -> HttpResponse:
     """Too many requests wait already of clients that have not proved who they are."""
-    if is_for_machine(path):
-        return error_response(CROWD)
-    return _later("Too many requests wait here. Try again in a few seconds.\n", CROWD)
+    return _later(path, CROWD, "Too many requests wait here. Try again in a few seconds.\n")
 
 
 def too_large(path: str) -> HttpResponse:
@@ -118,13 +116,13 @@ def broken(path: str) -> HttpResponse:
 
 def stopping(path: str) -> HttpResponse:
     """A request whose end this server will not see: it may be carried out or not."""
-    if is_for_machine(path):
-        return error_response(SERVER_STOPPING)
     text = "NEXUS was stopped meanwhile. Load the page again to see what was done.\n"
-    return _later(text, SERVER_STOPPING)
+    return _later(path, SERVER_STOPPING, text)
 
 
-def _later(text: str, deny: Deny) -> HttpResponse:
-    """A page without a template; `deny` is what a program is told in its place."""
+def _later(path: str, deny: Deny, text: str) -> HttpResponse:
+    """The refusal for a program, or the text for a person; both say when to ask again."""
+    if is_for_machine(path):
+        return error_response(deny)
     headers = {"Retry-After": str(deny.details["retry_after"])}
     return HttpResponse(text, status=503, content_type="text/plain", headers=headers)

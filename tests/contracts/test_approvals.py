@@ -70,7 +70,7 @@ class TestApproveDeployment:
         assert refusal(approve, nexus, **fields).code is Code.INVALID_PARAMS
 
     def test_is_explained_at_the_time_of_the_database(self, nexus, monkeypatch):
-        """Spec: clocks 3. Whether it is ahead, no machine that people ask decides."""
+        """Spec: clocks 3. The clock of the machine that answers does not count."""
         machine = timezone.now()
         params = {"to": "devops_worker", "environment": "production", "artifact": DIGEST}
         params |= {"expires_at": (machine + timedelta(hours=1)).isoformat(), "reason": "Passed."}

@@ -7,11 +7,12 @@ import time
 from datetime import datetime
 
 from django.db import transaction
+from django.db.models import QuerySet
 from django.db.models.functions import Least
 
 from core.actions import Action
 from core.actors import Actor
-from core.database import database_now
+from core.database import database_now, needs_transaction
 from core.decision import Code, refuse
 from core.interventions import record_intervention
 from core.permissions import Deed, require_deed
@@ -48,11 +49,8 @@ def stop_run(*, run_id: int, caller: Actor, reason: str, now: datetime) -> None:
             )
         has_ended = row.ended_at is not None or row.ends_by <= now
         caller.require(can_stop(row.id, has_ended=has_ended, stopped_for=row.stopped_for))
-        row.stopped_for = f"{caller.actor.partition(':')[2]}: {reason.strip()}"[:SHOWN]
-        row.ends_by = min(row.ends_by, now + queue.GRACE)  # also where its process has ended
-        if row.started_at is None:
-            row.ended_at, row.output_sha256 = now, NOTHING_PRINTED
-        row.save(update_fields=["stopped_for", "ends_by", "ended_at", "output_sha256"])
+        by = f"{caller.actor.partition(':')[2]}: {reason.strip()}"[:SHOWN]
+        _stop(rows.filter(id=row.id), by, now)
         record(
             Action.RUN_STOPPED,
             by=caller,
@@ -78,20 +76,28 @@ def stop_run(*, run_id: int, caller: Actor, reason: str, now: datetime) -> None:
 def stop_own_runs() -> None:
     """End what this process runs, and what waits in it for its turn, because it ends itself.
 
-    Waits until their watchers, which look each second, have recorded how they ended. What they do
-    not record in time holds its place for a short time only.
+    Waits PATIENCE at most until their watchers have recorded how they ended.
     """
     ids = [row.id for row in queue.OWN]
     if not ids:
         return
-    now = database_now()
     rows = Run.objects.filter(id__in=ids, ended_at=None)
     with transaction.atomic():
-        rows.filter(started_at=None).update(
-            stopped_for=PROCESS_ENDS, ended_at=now, output_sha256=NOTHING_PRINTED
-        )
-        rows.filter(stopped_for="").update(stopped_for=PROCESS_ENDS)
-        rows.update(ends_by=Least("ends_by", now + queue.GRACE))
+        _stop(rows, PROCESS_ENDS, database_now())
     until = time.monotonic() + PATIENCE
     while rows.exists() and time.monotonic() < until:
         time.sleep(queue.LOOK_EVERY)
+
+
+@needs_transaction
+def _stop(rows: QuerySet[Run], reason: str, now: datetime) -> None:
+    """Stop runs that no one has stopped yet. One that waits has ended with this.
+
+    One that runs is ended by its watcher, which looks each second; where its process is gone, it
+    holds its place for GRACE.
+    """
+    rows = rows.filter(ended_at=None, stopped_for="")
+    rows.filter(started_at=None).update(
+        stopped_for=reason, ended_at=now, output_sha256=NOTHING_PRINTED
+    )
+    rows.update(stopped_for=reason, ends_by=Least("ends_by", now + queue.GRACE))
