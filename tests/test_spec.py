@@ -99,6 +99,11 @@ class TestSpecification:
                 assert lines[-1].startswith("Source: "), rule
                 assert len(lines) > 1, rule
 
+    def test_breaks_long_rules_into_points(self):
+        for page in CHAPTERS.values():
+            for line in page.read_text("utf-8").split("\n"):
+                assert len(line.split()) <= 120, line
+
     def test_is_listed_on_its_first_page(self):
         first = (SPEC / "README.md").read_text("utf-8")
         listed = re.findall(r"^\| \[(\w+)\]\(\1\.md\) \|", first, re.MULTILINE)
