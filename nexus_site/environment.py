@@ -112,6 +112,14 @@ class Environment:
             raise ImproperlyConfigured(f"{name} must name a network of the engine, not {value!r}")
         return value
 
+    def cgroup_name(self, name: str) -> str:
+        """A cgroup in which the engine runs something: a slice of systemd, or a path; or ''."""
+        value = self.text(name)
+        if not re.fullmatch(r"([a-z0-9][a-z0-9_-]*\.slice|(/[a-z0-9][a-z0-9_.-]*)+)?", value):
+            form = "name.slice, or a path such as /name"
+            raise ImproperlyConfigured(f"{name} must be {form}, not {value!r}")
+        return value
+
     def addresses(self, name: str) -> dict[str, str]:
         """Addresses by name: `acme/production/api=https://api.example/health`, separated by commas.
 

@@ -25,7 +25,7 @@ from toolbox.scheduler import act_on_each
 from workspace.builds import containers, rules
 from workspace.builds.containers import DeploymentOutcome
 from workspace.builds.engine import EngineRefused, EngineUnavailable, opened
-from workspace.builds.images import engine_answers, require_engine
+from workspace.builds.images import engine_answers, require_engine, require_limits
 from workspace.builds.models import Deployment, ImageBuild
 from workspace.builds.results import DeployedArtifact
 from workspace.builds.vocabulary import DeploymentState
@@ -60,6 +60,7 @@ def deploy(*, caller: Caller, environment: str, artifact: str, now: datetime) ->
         engine_answers(),
         opened(LONGEST) as engine,
     ):
+        require_limits(engine)
         image = _resolved(engine.image(artifact), artifact)
         caller.require(rules.can_run_as(image))
         caller.require(rules.can_hold_volumes(image))

@@ -34,6 +34,8 @@ ONE_EACH = httpx.Limits(max_keepalive_connections=0)
 NOT_ITS_API = "it answered something that is not its API"
 MOST_LOG = 8_000
 """Characters of an engine's or a container's words that are kept."""
+LIMITED = {"memory": "MemoryLimit", "pids": "PidsLimit", "cpu": "CpuCfsQuota"}
+"""What is limited of each container, and how engines say that they can."""
 TICK = 0.5
 """Seconds after which the watcher of a silent engine is asked again."""
 
@@ -132,6 +134,18 @@ class Engine:
     def forget_image(self, name: str) -> None:
         """Remove an image's name, and the image where it has no other and no container."""
         self.ask("DELETE", f"/images/{quote(name, safe=':')}", missing=None)
+
+    def without_limit(self) -> list[str]:
+        """What the engine can limit for no container: such a limit it drops without an error.
+
+        Podman says of each that it can; it has these controllers of the kernel or has them not.
+        """
+        info = _checked(shapes.INFO, self.ask("GET", "/info"))
+        podman = self.ask("GET", "/v4.0.0/libpod/info", missing=None)
+        if podman is None:
+            return [name for name, field in LIMITED.items() if not info.get(field)]
+        controllers = _checked(shapes.PODMAN_INFO, podman)["host"].get("cgroupControllers")
+        return [name for name in LIMITED if name not in (controllers or [])]
 
     def require_network(self, name: str, labels: Mapping[str, str]) -> None:
         """Make a network that is apart from others, where there is none of this name."""

@@ -48,6 +48,19 @@ def require_engine(caller: Caller) -> None:
         unavailable(caller, DRIVER)
 
 
+def require_limits(engine: Engine) -> None:
+    """Raise Denied DRIVER_UNAVAILABLE where the engine would run containers without limits."""
+    missing = engine.without_limit()
+    if missing:
+        raise refuse(
+            Code.DRIVER_UNAVAILABLE,
+            f"the {DRIVER} of this installation cannot limit {', '.join(missing)} of a container",
+            "tell your superior; the people who run the installation can let it do so",
+            rule="containers run within limits (spec: hands 36)",
+            driver=DRIVER,
+        )
+
+
 @contextmanager
 def engine_answers() -> Iterator[None]:
     """Say that the engine does not answer, or cannot, in place of failing."""
@@ -86,6 +99,7 @@ def build(*, caller: Caller, path: str, tag: str, now: datetime) -> BuiltImage:
         context = packed_folder(caller, path)  # in its turn: what waits would hold memory
         record_started(caller, subject, path, now)
         with engine_answers(), opened(seconds) as engine:
+            require_limits(engine)
             _make_room(engine, caller.organisation_id)
             digest, said = _build(engine, context, name, run)
         run.end(0)
@@ -154,6 +168,7 @@ def _build(engine: Engine, context: bytes, name: str, run: RecordedRun) -> tuple
         "memswap": str(used["MemorySwap"]),
         "cpuperiod": "100000",
         "cpuquota": str(settings.CONTAINER_MILLICPUS * 100),
+        "cgroupparent": settings.CONTAINER_BUILD_CGROUP,
         "nocache": "true",  # the engine's is one for all organisations
         "rm": "true",
         "forcerm": "true",

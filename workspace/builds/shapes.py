@@ -70,4 +70,25 @@ class Container(TypedDict, total=False):
     NetworkSettings: NetworkSettings | None
 
 
+class EngineInfo(TypedDict, total=False):
+    """What the engine can limit; one that does not say it of a resource cannot."""
+
+    MemoryLimit: bool
+    PidsLimit: bool
+    CpuCfsQuota: bool
+
+
+class PodmanHost(TypedDict, total=False):
+    """The controllers of the kernel by which Podman limits containers."""
+
+    cgroupControllers: list[str] | None
+
+
+class PodmanInfo(TypedDict):
+    """What Podman says of its machine."""
+
+    host: PodmanHost
+
+
 NAMED, IMAGE, CONTAINER = TypeAdapter(Named), TypeAdapter(Image), TypeAdapter(Container)
+INFO, PODMAN_INFO = TypeAdapter(EngineInfo), TypeAdapter(PodmanInfo)

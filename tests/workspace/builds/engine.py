@@ -35,6 +35,11 @@ class Engine:
     address: str = "127.0.0.1"
 
     size: int = 1000
+    limits: dict = field(
+        default_factory=lambda: {"MemoryLimit": True, "PidsLimit": True, "CpuCfsQuota": True}
+    )
+    controllers: list | None = None
+    """What Podman names; None of an engine that is not Podman."""
 
     def image(self, digest="sha256:" + "a" * 64, name="app", **config):
         self.images[digest] = {
@@ -76,7 +81,7 @@ class Handler(BaseHTTPRequestHandler):
                     trouble()
                 else:
                     return self._misbehave(trouble)
-        words = [word for word in path.split("/") if word]
+        words = [word for word in path.removeprefix("/v4.0.0").split("/") if word]
         try:
             getattr(self, f"{method.lower()}_{words[0]}")(words[1:])
         except OSError:
@@ -166,6 +171,14 @@ class Handler(BaseHTTPRequestHandler):
                     del self.engine.images[digest]
                 return self._send(200, [{"Deleted": digest}])
         return self._send(404, {"message": "no such image"})
+
+    def get_info(self, _):
+        self._send(200, self.engine.limits | {"Name": "engine"})
+
+    def get_libpod(self, _):
+        if self.engine.controllers is None:
+            return self._send(404, {"message": "page not found"})
+        return self._send(200, {"host": {"cgroupControllers": self.engine.controllers}})
 
     def get_networks(self, words):
         found = self.engine.networks.get(words[0])

@@ -149,6 +149,35 @@ class TestABuild:
         assert code(build(devops)) == "DRIVER_UNAVAILABLE"
         assert not ImageBuild.objects.exists()
 
+    @pytest.mark.parametrize(
+        ("limits", "controllers", "missing"),
+        [
+            ({"MemoryLimit": False}, None, "memory"),
+            ({"PidsLimit": False, "CpuCfsQuota": False}, None, "pids, cpu"),
+            ({}, [], "memory, pids, cpu"),
+            ({}, ["memory", "pids"], "cpu"),
+        ],
+    )
+    def test_has_no_engine_that_drops_its_limits(
+        self, devops, engine, folder, limits, controllers, missing
+    ):
+        engine.limits |= limits
+        engine.controllers = controllers
+        refused = build(devops)
+        assert code(refused) == "DRIVER_UNAVAILABLE"
+        assert f"cannot limit {missing} of a container" in refused.body["message"]
+        assert not engine.builds
+
+    def test_takes_an_engine_of_a_user_that_limits_all(self, devops, engine, folder):
+        engine.controllers = ["cpu", "memory", "pids"]
+        assert code(build(devops)) == "OK"
+
+    def test_runs_in_the_cgroup_that_the_operator_names(self, devops, engine, folder, settings):
+        settings.CONTAINER_BUILD_CGROUP = "nexus-builds.slice"
+        assert code(build(devops)) == "OK"
+        ((query, _),) = engine.builds
+        assert query["cgroupparent"] == "nexus-builds.slice"
+
     def test_takes_no_redirect_for_a_build(self, devops, engine, folder):
         assert code(build(devops)) == "OK"
         engine.trouble["POST /build"] = (302, b"")

@@ -276,6 +276,15 @@ class TestProduction:
         )  # fmt: skip
         assert Contract.objects.get().used_at is None
 
+    def test_keeps_it_where_the_engine_drops_limits(self, nexus, devops, engine, api):
+        approve(nexus)
+        engine.limits["PidsLimit"] = False
+        refused = deploy(devops, "production")
+        assert code(refused) == "DRIVER_UNAVAILABLE"
+        assert "cannot limit pids of a container" in refused.body["message"]
+        assert not engine.containers
+        assert Contract.objects.get().used_at is None
+
     def test_keeps_it_where_there_is_no_engine(self, nexus, devops, engine, api, settings):
         approve(nexus)
         for address in ("", "unix:///nowhere/engine.sock", "tcp://127.0.0.1:9"):

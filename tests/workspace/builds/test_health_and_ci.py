@@ -167,6 +167,15 @@ class TestTheSettings:
         with pytest.raises(ImproperlyConfigured, match="network of the engine"):
             Environment({"N": value}).network_name("N", "bridge")
 
+    @pytest.mark.parametrize("value", ["", "nexus-builds.slice", "/nexus", "/a/b.c"])
+    def test_name_a_cgroup(self, value):
+        assert Environment({"G": value}).cgroup_name("G") == value
+
+    @pytest.mark.parametrize("value", ["/", "nexus", "/../x", "a/b.slice", "/a b", "/a/"])
+    def test_take_nothing_else_for_a_cgroup(self, value):
+        with pytest.raises(ImproperlyConfigured, match=r"name\.slice"):
+            Environment({"G": value}).cgroup_name("G")
+
     def test_name_addresses_of_services(self):
         found = Environment({"A": "o/production/api=https://api.example/h, o/test/x=http://x:1/"})
         assert found.addresses("A") == {
