@@ -122,6 +122,7 @@ class Deed(Enum):
     PUSH_BACK = _deed("workspace.repository", "push_back_repository", _("Push main branch back"))
     STOP_RUN = _deed("workspace.run", "stop_run", _("Stop run"))
     SETTLE_DEPLOYMENT = _deed("workspace.deployment", "settle_deployment", _("Settle deployment"))
+    TAKE_DOWN = _deed("workspace.deployment", "take_down_deployment", _("Take service down"))
     START_SKILL = _deed("workspace.skill", "start_skill", _("Start skill"))
     ISSUE_CONTRACT = _deed(
         "contracts.contract", "issue_contract", _("Issue contract"), needs_reason=False

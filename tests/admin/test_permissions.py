@@ -41,7 +41,7 @@ from tasks.services import create_task
 from tests.decisions import denied
 from toolbox.frames.ending import cancel_frame
 from toolbox.modes import close_mode, open_mode
-from workspace.builds.settling import look_again, record_as_failed
+from workspace.builds.settling import look_again, record_as_failed, take_down
 from workspace.git.pushing_back import push_back
 from workspace.runs.stopping import stop_run
 from workspace.skills import services as skills
@@ -203,6 +203,9 @@ SERVICES = {
     Deed.SETTLE_DEPLOYMENT: [
         lambda who: look_again(deployment_id="none", reason=REASON, **person_of(who)),
         lambda who: record_as_failed(deployment_id="none", reason=REASON, **person_of(who)),
+    ],
+    Deed.TAKE_DOWN: [
+        lambda who: take_down(deployment_id="none", reason=REASON, **person_of(who)),
     ],
     Deed.STOP_RUN: [lambda who: stop_run(run_id=0, reason=REASON, **who)],
     Deed.APPROVE_SKILL: [

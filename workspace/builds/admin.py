@@ -13,10 +13,16 @@ from core.admin.base import BrowseAdmin, block, choice_column, shown_column
 from core.admin.browsing import PrefixFilter, filter_by
 from core.permissions import Deed
 from workspace.builds.models import Deployment, ImageBuild
-from workspace.builds.settling import look_again, record_as_failed
+from workspace.builds.settling import look_again, record_as_failed, take_down
 from workspace.builds.vocabulary import DeploymentState
 
-STATES = {"succeeded": "success", "failed": "danger", "unknown": "warning", "started": "info"}
+STATES = {
+    "succeeded": "success",
+    "failed": "danger",
+    "unknown": "warning",
+    "started": "info",
+    "removed": "info",
+}
 
 
 ANSWERED = {
@@ -39,6 +45,11 @@ def _record_as_failed(call: ActRequest) -> Answer:
         deployment_id=call.row.id, person=call.person, reason=call.reason, now=call.now
     )
     return gettext("%(deployment)s is recorded as failed.") % {"deployment": call.row}
+
+
+def _take_down(call: ActRequest) -> Answer:
+    take_down(deployment_id=call.row.id, person=call.person, reason=call.reason, now=call.now)
+    return gettext("%(deployment)s is taken down.") % {"deployment": call.row}
 
 
 def _is_open(row: Deployment) -> bool:
@@ -76,6 +87,20 @@ FAILED = Act(
     facts=_facts,
     possible=_is_open,
 )
+TAKE_DOWN = Act(
+    name="take-down",
+    title=_("Take service down"),
+    icon="stop_circle",
+    danger=True,
+    deed=Deed.TAKE_DOWN,
+    explanation=_(
+        "The container of this service is stopped and removed, and its place is free for another "
+        "service. The service runs again when an agent deploys it again."
+    ),
+    perform=_take_down,
+    facts=_facts,
+    possible=lambda row: row.state == DeploymentState.SUCCEEDED and row.is_current,
+)
 
 
 BY_SERVICE = filter_by(PrefixFilter, "service", _("service"))
@@ -85,7 +110,7 @@ BY_SERVICE = filter_by(PrefixFilter, "service", _("service"))
 class DeploymentAdmin(ActingAdmin):
     """Every deployment: what was started where, by which approval, and how it ended."""
 
-    acts = (LOOK_AGAIN, FAILED)
+    acts = (LOOK_AGAIN, FAILED, TAKE_DOWN)
     list_display = (
         "id", "service", "environment", "shown_state", "deployed_by", "approval", "settled_at"
     )  # fmt: skip

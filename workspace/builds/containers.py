@@ -54,13 +54,22 @@ def container_name(row: Deployment) -> str:
     return f"{image_prefix(row.organisation_id)}{row.id}"
 
 
-def labels_of(row: Deployment) -> dict[str, str]:
+def owned_by(organisation_id: int) -> dict[str, str]:
+    """What all containers and networks of one organisation have in common."""
+    return {"nexus.owner": namespace(organisation_id)}
+
+
+def labels_of(organisation_id: int, environment: str, service: str) -> dict[str, str]:
     """What all containers of one service in one environment have in common."""
     return {
-        "nexus.owner": namespace(row.organisation_id),
-        "nexus.environment": row.environment,
-        "nexus.service": row.service,
+        **owned_by(organisation_id),
+        "nexus.environment": environment,
+        "nexus.service": service,
     }
+
+
+def _labels_of(row: Deployment) -> dict[str, str]:
+    return labels_of(row.organisation_id, row.environment, row.service)
 
 
 def network_of(organisation_id: int) -> str:
@@ -99,7 +108,7 @@ def config_of(row: Deployment, image: Mapping[str, Any]) -> dict[str, Any]:
     return {
         "Image": row.artifact,
         "User": user_of(image),
-        "Labels": {**labels_of(row), "nexus.deployment": row.id},
+        "Labels": {**_labels_of(row), "nexus.deployment": row.id},
         "NetworkingConfig": {"EndpointsConfig": _endpoints(row)},
         "HostConfig": {
             **limits(),
@@ -135,7 +144,7 @@ def start(
         run(f"create container {name}\n".encode())
         if not settings.CONTAINER_NETWORK:
             network = network_of(row.organisation_id)
-            engine.require_network(network, {"nexus.owner": namespace(row.organisation_id)})
+            engine.require_network(network, owned_by(row.organisation_id))
         engine.create(name, config_of(row, image))
         created = True
         run(b"start it\n")
@@ -204,12 +213,18 @@ def retire_others(engine: Engine, row: Deployment) -> str:
     """Remove what ran before in this place; what could not be removed, in words."""
     try:
         own = engine.container(container_name(row)) or {}
-        for each in engine.labelled(labels_of(row)):
+        for each in engine.labelled(_labels_of(row)):
             if each != own.get("Id"):
                 engine.remove(each)
     except (EngineRefused, EngineUnavailable) as problem:
         return f"its predecessor may still run: {problem}"
     return ""
+
+
+def remove_all(engine: Engine, row: Deployment) -> None:
+    """Remove what runs in this place. Raises EngineRefused, EngineUnavailable."""
+    for each in engine.labelled(_labels_of(row)):
+        engine.remove(each)
 
 
 def _failed(engine: Engine, name: str, problem: str) -> DeploymentOutcome:

@@ -7,6 +7,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 import structlog
+from django.conf import settings
 from django.db import IntegrityError, transaction
 
 from contracts.approvals.deployments import use_approval
@@ -24,7 +25,7 @@ from toolbox.caller import Caller
 from toolbox.scheduler import act_on_each
 from workspace.builds import containers, rules
 from workspace.builds.containers import DeploymentOutcome
-from workspace.builds.engine import EngineRefused, EngineUnavailable, opened
+from workspace.builds.engine import Engine, EngineRefused, EngineUnavailable, opened
 from workspace.builds.images import engine_answers, require_engine, require_limits
 from workspace.builds.models import Deployment, ImageBuild
 from workspace.builds.results import DeployedArtifact
@@ -47,9 +48,9 @@ def deploy(*, caller: Caller, environment: str, artifact: str, now: datetime) ->
     """Deploy one artefact to one environment; production uses up an approval of exactly this.
 
     It is a run, which people can stop; the deployment fails then. Raises Denied APPROVAL_REQUIRED,
-    INVALID_PARAMS, NOT_FOUND, INVALID_TRANSITION, RATE_LIMITED; DRIVER_UNAVAILABLE, and then no
-    approval is used. What happens after the start is the result's `state`. Spec: hands 9, hands 24,
-    contracts 18.
+    QUOTA_EXCEEDED, INVALID_PARAMS, NOT_FOUND, INVALID_TRANSITION, RATE_LIMITED; DRIVER_UNAVAILABLE.
+    Then no approval is used. What happens after the start is the result's `state`. Spec: hands 9,
+    hands 24, hands 37, contracts 18.
     """
     began = caller.clock.now()
     require_deployable(caller=caller, environment=environment, artifact=artifact, now=now)
@@ -64,6 +65,7 @@ def deploy(*, caller: Caller, environment: str, artifact: str, now: datetime) ->
         image = _resolved(engine.image(artifact), artifact)
         caller.require(rules.can_run_as(image))
         caller.require(rules.can_hold_volumes(image))
+        _require_place(engine, caller, environment, built.service)
         # It waited for its turn and the engine: its right or an approval may have ended meanwhile.
         run.require_right()
         row = _start(caller, environment, built, now + (caller.clock.now() - began))
@@ -129,6 +131,15 @@ def _resolved(image: Mapping[str, Any] | None, artifact: str) -> Mapping[str, An
     if image is None or image.get("Id") != artifact:
         raise _unknown(artifact)
     return image
+
+
+def _require_place(engine: Engine, caller: Caller, environment: str, service: str) -> None:
+    """Raise Denied QUOTA_EXCEEDED where another service has no place (Spec: hands 37)."""
+    organisation_id = caller.organisation_id
+    of_all = engine.labelled(containers.owned_by(organisation_id))
+    own = engine.labelled(containers.labels_of(organisation_id, environment, service))
+    most = settings.CONTAINER_SERVICES
+    caller.require(rules.has_place(len(of_all), most, takes_one_over=bool(own)))
 
 
 def _unknown(artifact: str) -> Denied:

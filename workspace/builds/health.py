@@ -73,6 +73,8 @@ def _problem_of_deployment(row: Deployment) -> str:
             return f"{row.id} is still under way"
         case DeploymentState.FAILED:
             return f"{row.id} failed: {row.problem}"
+        case DeploymentState.REMOVED:
+            return f"{row.id} was taken down: {row.problem}"
         case DeploymentState.UNKNOWN | DeploymentState.SUCCEEDED:
             return ""
 

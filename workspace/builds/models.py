@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime
+from typing import Any
 
 from django.db import models
 from django.db.models import Exists, OuterRef, Q
@@ -43,10 +44,10 @@ class ImageBuild(models.Model):
         return f"{self.tag} {self.digest[:19]}"
 
 
-def replaced() -> Exists:
-    """Whether a later deployment took the place of the one of the outer query."""
+def replaced(**by: Any) -> Exists:
+    """Whether a later deployment, one with these values, took the place of the outer query's."""
     same = {name: OuterRef(name) for name in ("organisation_id", "environment", "service")}
-    return Exists(Deployment.objects.filter(**same, id__gt=OuterRef("id")))
+    return Exists(Deployment.objects.filter(**same, **by, id__gt=OuterRef("id")))
 
 
 class Deployment(models.Model):
@@ -115,6 +116,12 @@ class Deployment(models.Model):
         """Whether a later deployment took its place."""
         return Deployment.objects.filter(replaced(), id=self.id).exists()
 
+    @property
+    def is_current(self) -> bool:
+        """Whether no later deployment took its place in fact: one that failed did not."""
+        later = replaced(state__in=[each for each in DeploymentState if each != "failed"])
+        return not Deployment.objects.filter(later, id=self.id).exists()
+
     @DEPLOYMENT.step("succeed", state)
     def succeed(self, *, at: datetime, problem: str = "") -> None:
         """It runs; `problem` is what could not be put away of its predecessor."""
@@ -129,6 +136,11 @@ class Deployment(models.Model):
     def find_ended(self, *, at: datetime, problem: str) -> None:
         """Record that a person saw that it does not run."""
         self.settled_at, self.problem = at, problem
+
+    @DEPLOYMENT.step("take_down", state)
+    def take_down(self, *, problem: str) -> None:
+        """Record that a person removed it; `problem` says who, and why."""
+        self.problem = problem
 
     @DEPLOYMENT.step("fail", state)
     def fail(self, *, at: datetime, problem: str) -> None:

@@ -51,6 +51,43 @@ def can_settle(state: DeploymentState, *, is_replaced: bool) -> Decision:
     )
 
 
+def can_take_down(state: DeploymentState, *, is_current: bool) -> Decision:
+    """Decide whether a person may take a service down by this deployment: it is the one that runs.
+
+    Spec: hands 37.
+    """
+    rule = "people take down what runs (spec: hands 37)"
+    if state is DeploymentState.SUCCEEDED and is_current:
+        return Allow(rule)
+    problem = f"the deployment is {state}" if is_current else "a later deployment took its place"
+    return deny(
+        Code.INVALID_TRANSITION,
+        problem,
+        "reload the page; the latest deployment that succeeded is taken down",
+        rule=rule,
+    )
+
+
+def has_place(used: int, most: int, *, takes_one_over: bool) -> Decision:
+    """Decide whether an organisation with so many containers may have that of another service.
+
+    Spec: hands 37.
+    """
+    rule = "an organisation has a number of services (spec: hands 37)"
+    if takes_one_over or used < most:
+        return Allow(rule)
+    return deny(
+        Code.QUOTA_EXCEEDED,
+        f"services that an organisation runs: {used} of {most} are used",
+        "deploy a service that runs already, or tell your superior: a person of the Board takes "
+        "one down, and the people who run NEXUS set the limit",
+        rule=rule,
+        what="services that an organisation runs",
+        used=used,
+        limit=most,
+    )
+
+
 def can_name_environment(environment: str) -> Decision:
     """Decide whether this is an environment's one spelling (Spec: contracts 17)."""
     if ENVIRONMENT.fullmatch(environment):

@@ -1,4 +1,4 @@
-"""People settle a deployment whose outcome is not known (Spec: hands 31)."""
+"""People settle a deployment whose outcome is not known (Spec: hands 31), or take one down."""
 
 from __future__ import annotations
 
@@ -11,14 +11,20 @@ from core.actors import Person
 from core.database import database_now, violated_constraint
 from core.decision import Code, Denied, refuse
 from core.events import Event
+from core.interventions import record_intervention
 from core.machines import Swap, swap
 from core.permissions import Deed, require_deed
 from ledger.sql import event_cte
 from workspace.builds import rules
-from workspace.builds.containers import DeploymentOutcome
+from workspace.builds.containers import DeploymentOutcome, remove_all
 from workspace.builds.deployments import SETTLED_AFTER, find_outcome, settle, under_way
+from workspace.builds.engine import opened
+from workspace.builds.images import engine_answers
 from workspace.builds.models import Deployment
 from workspace.builds.vocabulary import DeploymentState
+
+LONGEST = 20.0
+"""Seconds that the engine has to remove what runs."""
 
 
 def look_again(
@@ -74,8 +80,51 @@ def record_as_failed(*, deployment_id: str, person: Person, reason: str, now: da
         raise _settled_meanwhile(row)
 
 
+def take_down(*, deployment_id: str, person: Person, reason: str, now: datetime) -> None:
+    """Remove the containers of a service that runs, as an intervention (Spec: hands 37).
+
+    The engine is asked outside any transaction; what breaks off can be done again. Raises Denied
+    NOT_YOURS, INVALID_PARAMS without a reason, NOT_FOUND, INVALID_TRANSITION where another one
+    runs or none, DRIVER_UNAVAILABLE where the engine does not remove them.
+    """
+    require_deed(person, Deed.TAKE_DOWN, reason=reason)
+    row = _found(deployment_id, person)
+    person.require(rules.can_take_down(DeploymentState(row.state), is_current=row.is_current))
+    with engine_answers(), opened(LONGEST) as engine:
+        remove_all(engine, row)
+    subject = f"deployment:{row.id}"
+    event = Event.by(
+        person, Action.DEPLOYMENT_REMOVED, at=database_now(), subject=subject, reason=reason
+    )
+    change = Swap(
+        model=Deployment,
+        key=row.id,
+        version=row.version,
+        state=("state", row.state, DeploymentState.REMOVED),
+        values={"problem": f"{person.username} took it down: {reason}"},
+    )
+    with transaction.atomic():
+        if not swap(change, [event_cte(event)]):
+            raise _settled_meanwhile(row)
+        record_intervention(
+            person,
+            deed=Deed.TAKE_DOWN,
+            subject=subject,
+            trigger_condition=f"{row.service} running in {row.environment}",
+            action_taken="take_down",
+            reason=reason,
+            now=event.at,
+        )
+
+
 def _unknown(deployment_id: str, person: Person, reason: str) -> Deployment:
     require_deed(person, Deed.SETTLE_DEPLOYMENT, reason=reason)
+    row = _found(deployment_id, person)
+    person.require(rules.can_settle(DeploymentState(row.state), is_replaced=row.is_replaced))
+    return row
+
+
+def _found(deployment_id: str, person: Person) -> Deployment:
     rows = Deployment.objects.filter(organisation_id=person.organisation_id)
     row = rows.filter(id=deployment_id).first()
     if row is None:
@@ -85,7 +134,6 @@ def _unknown(deployment_id: str, person: Person, reason: str) -> Deployment:
             "look at the list of deployments",
             rule=rules.RULE,
         )
-    person.require(rules.can_settle(DeploymentState(row.state), is_replaced=row.is_replaced))
     return row
 
 

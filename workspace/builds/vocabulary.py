@@ -6,16 +6,18 @@ from core.machines import Machine, Step
 
 
 class DeploymentState(StrEnum):
-    """How far a deployment is. Of the last three only people change the last."""
+    """How far a deployment is. People alone change one that is unknown or succeeded."""
 
     STARTED = "started"
     SUCCEEDED = "succeeded"
     FAILED = "failed"
     UNKNOWN = "unknown"
+    REMOVED = "removed"
 
 
 STARTED = (DeploymentState.STARTED,)
 UNKNOWN = (DeploymentState.UNKNOWN,)
+SUCCEEDED = (DeploymentState.SUCCEEDED,)
 
 DEPLOYMENT = Machine(
     "deployment",
@@ -27,5 +29,6 @@ DEPLOYMENT = Machine(
         "lose_track": Step(STARTED, DeploymentState.UNKNOWN, "the engine did not answer in time"),
         "ask_again": Step(UNKNOWN, DeploymentState.STARTED, "a person asks the engine again"),
         "find_ended": Step(UNKNOWN, DeploymentState.FAILED, "a person looked: it does not run"),
+        "take_down": Step(SUCCEEDED, DeploymentState.REMOVED, "a person takes the service down"),
     },
 )

@@ -75,7 +75,7 @@ class Handler(BaseHTTPRequestHandler):
         path = unquote(urlsplit(self.path).path)
         self.query = {k: v[0] for k, v in parse_qs(urlsplit(self.path).query).items()}
         self.engine.asked.append((method, path))
-        for end, trouble in self.engine.trouble.items():
+        for end, trouble in list(self.engine.trouble.items()):
             if f"{method} {path}".endswith(end):
                 if callable(trouble):
                     trouble()

@@ -175,3 +175,23 @@ class TestSettling:
         assert isinstance(found, Allow) is is_allowed
         said = "a later deployment took its place" if is_replaced else f"the deployment is {state}"
         assert is_allowed or found.message == said
+
+
+class TestServices:
+    """Spec: hands 37."""
+
+    @pytest.mark.parametrize("state", DeploymentState)
+    @pytest.mark.parametrize("is_current", [True, False])
+    def test_are_taken_down_by_the_latest_that_succeeded(self, state, is_current):
+        found = rules.can_take_down(state, is_current=is_current)
+        is_allowed = state is DeploymentState.SUCCEEDED and is_current
+        assert isinstance(found, Allow) is is_allowed
+        said = f"the deployment is {state}" if is_current else "a later deployment took its place"
+        assert is_allowed or found.message == said
+
+    @pytest.mark.parametrize("used", [0, 1, 2, 3])
+    @pytest.mark.parametrize("takes_one_over", [True, False])
+    def test_have_a_number(self, used, takes_one_over):
+        found = rules.has_place(used, 2, takes_one_over=takes_one_over)
+        expected = None if takes_one_over or used < 2 else Code.QUOTA_EXCEEDED
+        assert code_of(found) is expected

@@ -13,7 +13,11 @@ from django.db import transaction
 from contracts.approvals.deployments import use_approval
 from contracts.models import Contract
 from contracts.reassignment import reassign_contracts
+from core.actors import Person
 from core.budget import Budget
+from core.decision import Denied
+from core.permissions import PeopleGroup
+from governance.models import Intervention
 from ledger.models import Event
 from tests.concurrency import at_once
 from tests.documents.world import NOW, caller_of, found
@@ -24,6 +28,7 @@ from workspace import outside_calls
 from workspace.builds import containers, deployments
 from workspace.builds.engine import Engine as Client
 from workspace.builds.models import Deployment, ImageBuild
+from workspace.builds.settling import take_down
 from workspace.files.places import own_tree
 from workspace.runs import queue
 from workspace.tree import WORK_TREE
@@ -163,7 +168,6 @@ class TestADeployment:
             ("POST /containers/create", b"no json", "unknown"),
             ("/start", 404, "failed"),
             ("/start", "hang up", "unknown"),
-            ("GET /containers/json", 500, "succeeded"),
         ],
     )
     def test_has_an_end_whatever_the_engine_does(self, devops, engine, api, where, trouble, state):
@@ -188,6 +192,12 @@ class TestADeployment:
         engine.trouble = trouble
         assert deploy(devops).body["result"]["state"] == "failed"
         assert Deployment.objects.get().state == "failed"
+
+    def test_succeeds_where_what_ran_before_cannot_be_listed(self, devops, engine, api):
+        engine.trouble["/start"] = lambda: engine.trouble.update({"GET /containers/json": 500})
+        result = deploy(devops).body["result"]
+        assert result["state"] == "succeeded"
+        assert "its predecessor may still run" in result["message"]
 
     @pytest.mark.parametrize("trouble", ["slow", "drip"])
     def test_ends_in_time(self, devops, engine, api, monkeypatch, trouble):
@@ -275,6 +285,16 @@ class TestProduction:
             "DRIVER_UNAVAILABLE", {"driver": "container engine"},
         )  # fmt: skip
         assert Contract.objects.get().used_at is None
+
+    def test_keeps_it_where_no_service_has_a_place(self, nexus, devops, engine, api, settings):
+        settings.CONTAINER_SERVICES = 1
+        assert deploy(devops).body["result"]["state"] == "succeeded"
+        approve(nexus)
+        refused = deploy(devops, "production")
+        assert code(refused) == "QUOTA_EXCEEDED"
+        assert refused.body["details"]["limit"] == 1
+        assert Contract.objects.get().used_at is None
+        assert deploy(devops).body["result"]["state"] == "succeeded"  # it takes its own place
 
     def test_keeps_it_where_the_engine_drops_limits(self, nexus, devops, engine, api):
         approve(nexus)
@@ -461,6 +481,33 @@ class TestAtOnce:
         engine.trouble["POST /containers/create"] = lambda: wait_until(lambda: len(refused) == 2)
         answers = at_once([partial(attempt, each) for each in callers])
         assert sorted(answers) == ["INVALID_TRANSITION"] * 2 + ["OK"]
+
+    def test_one_of_two_people_takes_a_service_down(self, engine):
+        nexus = found()
+        built_in(nexus, engine)
+        deploy(devops_of(nexus))
+        row = Deployment.objects.get()
+        barrier = threading.Barrier(4)
+        engine.trouble["GET /containers/json"] = lambda: barrier.wait(PATIENCE)
+
+        def attempt(name):
+            by = Person(
+                username=name,
+                groups=frozenset({PeopleGroup.BOARD}),
+                organisation_id=nexus.id,
+                is_member=True,
+            )
+            try:
+                take_down(deployment_id=row.id, person=by, reason="Enough.", now=NOW)
+            except Denied as refusal:
+                return refusal.deny.code
+            return "OK"
+
+        answers = at_once([partial(attempt, name) for name in ("ann", "bo", "cy", "di")])
+        assert sorted(answers) == ["INVALID_TRANSITION"] * 3 + ["OK"]
+        assert Event.objects.filter(action="deployment.removed").count() == 1
+        assert Intervention.objects.count() == 1
+        assert not engine.containers
 
     def test_one_of_two_settles(self, engine):
         nexus = found()

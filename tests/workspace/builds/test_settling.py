@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from datetime import timedelta
+from functools import partial
 
 import pytest
 from django.utils import timezone
@@ -10,12 +11,13 @@ from core.actors import Person
 from core.decision import Allow, Code, Denied
 from core.permissions import PeopleGroup
 from core.waiting import Desk, Viewer
+from governance.models import Intervention
 from ledger.models import Event
 from tests.documents.world import NOW
 from tests.workspace.builds.world import approve, built_in, call
 from workspace.builds import deployments, rules
 from workspace.builds.models import Deployment
-from workspace.builds.settling import look_again, record_as_failed
+from workspace.builds.settling import look_again, record_as_failed, take_down
 from workspace.builds.vocabulary import DeploymentState
 
 REASON = "I looked at the machine."
@@ -143,6 +145,89 @@ class TestRecordingAsFailed:
         with pytest.raises(Denied) as refusal:
             settle(act, lost, other)
         assert refusal.value.deny.code is Code.NOT_FOUND
+
+
+@pytest.fixture
+def running(nexus, devops, engine):
+    """A deployment to staging that runs."""
+    artifact = built_in(nexus, engine)
+    call(devops, "docker_deploy", environment="staging", artifact=artifact, now=timezone.now())
+    return Deployment.objects.get()
+
+
+def deploy_again(devops, row, environment="staging"):
+    answer = call(devops, "docker_deploy", environment=environment, artifact=row.artifact,
+                  now=timezone.now())  # fmt: skip
+    return answer.body["result"]["state"]
+
+
+@pytest.mark.django_db
+class TestTakingDown:
+    def test_removes_the_service_as_an_intervention(self, running, devops, engine, alice):
+        assert settle(take_down, running, alice) == "removed"
+        assert not engine.containers
+        event = Event.objects.get(action="deployment.removed")
+        assert (event.actor, event.reason) == ("human:alice", REASON)
+        kept = Intervention.objects.get()
+        assert (kept.action_taken, kept.trigger_condition) == (
+            "take_down",
+            "api running in staging",
+        )
+        health = call(devops, "run_health_check", service="api").body["result"]
+        assert not health["healthy"]
+        assert f"alice took it down: {REASON}" in health["message"]
+
+    def test_gives_its_place_to_another_service(
+        self, nexus, running, devops, engine, alice, settings
+    ):
+        settings.CONTAINER_SERVICES = 1
+        other = built_in(nexus, engine, "sha256:" + "b" * 64, "web")
+        deploy = partial(call, devops, "docker_deploy", environment="staging", artifact=other)
+        refused = deploy(now=timezone.now())
+        assert refused.body["error_code"] == "QUOTA_EXCEEDED"
+        assert refused.body["details"]["used"] == refused.body["details"]["limit"] == 1
+        settle(take_down, running, alice)
+        assert deploy(now=timezone.now()).body["result"]["state"] == "succeeded"
+
+    def test_reaches_what_runs_although_a_later_one_failed(self, running, devops, engine, alice):
+        engine.exits = 1
+        assert deploy_again(devops, running) == "failed"
+        assert settle(take_down, running, alice) == "removed"
+        assert not engine.containers
+
+    def test_is_done_on_the_latest_only(self, running, devops, engine, alice):
+        assert deploy_again(devops, running) == "succeeded"
+        with pytest.raises(Denied, match="took its place"):
+            settle(take_down, running, alice)
+        assert engine.containers
+
+    def test_leaves_other_environments(self, running, devops, engine, alice):
+        assert deploy_again(devops, running, "test") == "succeeded"
+        settle(take_down, running, alice)
+        (left,) = engine.containers.values()
+        assert left["Config"]["Labels"]["nexus.environment"] == "test"
+
+    def test_records_nothing_where_the_engine_is_silent(self, running, engine, alice):
+        engine.trouble["GET /containers/json"] = "hang up"
+        with pytest.raises(Denied) as refusal:
+            settle(take_down, running, alice)
+        assert refusal.value.deny.code is Code.DRIVER_UNAVAILABLE
+        assert Deployment.objects.get().state == "succeeded"
+        assert not Intervention.objects.exists()
+        engine.trouble.clear()
+        assert settle(take_down, running, alice) == "removed"
+
+    def test_is_followed_by_another_deployment(self, running, devops, engine, alice):
+        settle(take_down, running, alice)
+        assert deploy_again(devops, running) == "succeeded"
+        assert len(engine.containers) == 1
+
+    def test_does_not_reach_into_another_organisation(self, running, engine, alice):
+        other = replace(alice, organisation_id=alice.organisation_id + 1)
+        with pytest.raises(Denied) as refusal:
+            settle(take_down, running, other)
+        assert refusal.value.deny.code is Code.NOT_FOUND
+        assert engine.containers
 
 
 @pytest.mark.django_db
