@@ -131,7 +131,7 @@ class DeploymentAdmin(ActingAdmin):
         return rows.filter(id__startswith=term) if term.startswith("DEP-") else None
 
     shown_state = choice_column("state", _("state"), STATES)
-    words = shown_column("problem", _("what went wrong"), block)
+    words = shown_column("problem", _("what happened"), block)
 
 
 @admin.register(ImageBuild)
