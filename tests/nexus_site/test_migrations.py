@@ -189,6 +189,23 @@ class TestTheDriftOfAuthenticators:
 
 @pytest.mark.slow
 @pytest.mark.django_db(transaction=True)
+class TestServicesThatWereTakenDown:
+    def test_failed_to_an_earlier_version(self):
+        nexus = load_company("nexus")
+        now = timezone.now()
+        Deployment.objects.create(
+            id="DEP-1", organisation=nexus.organisation, environment="test", service="api",
+            artifact="sha256:" + "a" * 64, deployed_by=nexus.agent("devops_worker"),
+            state="removed", started_at=now, due_at=now, settled_at=now,
+        )  # fmt: skip
+        migrate(("workspace", "0014_organisation_of_branch_moves"))
+        (meanwhile,) = rows()["workspace_deployment"]
+        migrate(*MigrationLoader(connection).graph.leaf_nodes())
+        assert meanwhile["state"] == "failed"
+
+
+@pytest.mark.slow
+@pytest.mark.django_db(transaction=True)
 class TestTheOrganisationOfRows:
     TABLES = (
         "contracts_deadline", "contracts_report", "contracts_verdict", "toolbox_modegrant",

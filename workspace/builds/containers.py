@@ -75,9 +75,11 @@ def _labels_of(row: Deployment) -> dict[str, str]:
 def network_of(organisation_id: int) -> str:
     """The network of an organisation's containers: others reach none of them through it.
 
-    A network that the operator names is one for all.
+    A closed one, from which nothing outside is reached, has a name of its own: a network cannot be
+    closed later. A network that the operator names is one for all.
     """
-    return settings.CONTAINER_NETWORK or image_prefix(organisation_id).rstrip("-")
+    kind = "open" if settings.CONTAINER_OUTBOUND else "closed"
+    return settings.CONTAINER_NETWORK or f"{image_prefix(organisation_id)}{kind}"
 
 
 def _endpoints(row: Deployment) -> dict[str, Any]:
@@ -143,8 +145,11 @@ def start(
     try:
         run(f"create container {name}\n".encode())
         if not settings.CONTAINER_NETWORK:
-            network = network_of(row.organisation_id)
-            engine.require_network(network, owned_by(row.organisation_id))
+            engine.require_network(
+                network_of(row.organisation_id),
+                owned_by(row.organisation_id),
+                is_closed=not settings.CONTAINER_OUTBOUND,
+            )
         engine.create(name, config_of(row, image))
         created = True
         run(b"start it\n")

@@ -147,11 +147,20 @@ class Engine:
         controllers = _checked(shapes.PODMAN_INFO, podman)["host"].get("cgroupControllers")
         return [name for name in LIMITED if name not in (controllers or [])]
 
-    def require_network(self, name: str, labels: Mapping[str, str]) -> None:
-        """Make a network that is apart from others, where there is none of this name."""
+    def require_network(self, name: str, labels: Mapping[str, str], *, is_closed: bool) -> None:
+        """Make a network that is apart from others, where there is none of this name.
+
+        From a closed one nothing outside is reached.
+        """
         if self.ask("GET", f"/networks/{quote(name, safe='')}", missing=None) is not None:
             return
-        config = {"Name": name, "Driver": "bridge", "CheckDuplicate": True, "Labels": labels}
+        config = {
+            "Name": name,
+            "Driver": "bridge",
+            "Internal": is_closed,
+            "CheckDuplicate": True,
+            "Labels": labels,
+        }
         try:
             self.ask("POST", "/networks/create", json=config)
         except EngineRefused as refusal:

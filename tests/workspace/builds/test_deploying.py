@@ -92,6 +92,17 @@ class TestADeployment:
         assert len({host["NetworkMode"] for host in hosts}) == len(hosts) == 2
         assert engine.networks.keys() == {host["NetworkMode"] for host in hosts}
 
+    @pytest.mark.parametrize("outbound", [False, True])
+    def test_reaches_nothing_outside_unless_the_operator_says_so(
+        self, devops, engine, api, settings, outbound
+    ):
+        """Not the addresses of the engine's cloud, nor the operator's own servers."""
+        for settings.CONTAINER_OUTBOUND in (not outbound, outbound):
+            deploy(devops)
+        ((_, container),) = engine.containers.items()
+        network = engine.networks[container["Config"]["HostConfig"]["NetworkMode"]]
+        assert network["Internal"] is not outbound
+
     def test_has_a_name_in_its_network_that_stays(self, devops, engine, api):
         for _ in range(2):
             deploy(devops)
