@@ -10,7 +10,7 @@ from django.db.models import OuterRef, QuerySet
 from django.http import HttpRequest
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
-from unfold.contrib.filters.admin import DropdownFilter, RelatedDropdownFilter
+from unfold.contrib.filters.admin import DropdownFilter
 
 from core.admin.acts import Act, ActingAdmin, ActRequest, Answer, ShownOnce
 from core.admin.base import actor_column, block, chips, column, computed_column, link, shown_column
@@ -90,7 +90,7 @@ class AgentAdmin(PlacingAdmin):
         "group",
         "state",
     )
-    list_filter = ("organisation", "active", "role", ("group", RelatedDropdownFilter), "reports_to")
+    list_filter = ("organisation", "active", "role", "group", "reports_to")
     list_select_related = ("organisation", "role", "reports_to", "group")
     search_fields = ("handle", "title", "name")
     fixed = ("handle",)

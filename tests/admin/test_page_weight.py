@@ -9,7 +9,7 @@ from django.utils import timezone
 
 from nexus_site.company import pages as company_pages
 from nexus_site.company.drawing import nearest
-from orgchart.models import Agent, Organisation, Role
+from orgchart.models import Agent, Group, Organisation, Role
 from tasks.models import Task
 from tests.browser.day import fill_the_day, play
 from tests.company import load_company
@@ -18,6 +18,7 @@ LIMIT = 150_000
 """Bytes of HTML, before compression."""
 AGENTS = 1000
 TASKS = 800
+GROUPS = 3000
 
 
 @pytest.fixture
@@ -73,6 +74,14 @@ def test_every_page_of_a_large_company_is_light(board, large):
         )
     }
     assert {page: weight for page, weight in weights.items() if weight > LIMIT} == {}
+
+
+def test_the_list_of_agents_offers_no_list_of_all_groups(board, company):
+    Group.objects.bulk_create(
+        Group(organisation=company.organisation, slug=f"team_{number}", name=f"Team {number}")
+        for number in range(GROUPS)
+    )
+    assert len(board.get("/admin/orgchart/agent/").content) <= LIMIT
 
 
 def test_the_drawing_says_how_many_it_leaves_out_and_leads_to_them(board, large):
