@@ -37,7 +37,8 @@ class CaseRecord:
     `in_force` holds the stages whose result counts: ANALYSIS, TASKS unless ANALYSIS was amended
     after it, the others of the ruled round. `authors` are the agents who submitted these; `acted`
     is everyone who acted in the case, by office. `review` is what the REVIEW of the ruled round
-    says after an overruling, `amended` that ANALYSIS or TASKS changed after it.
+    says after an overruling, `amended` that ANALYSIS or TASKS changed after it. `amendments` is how
+    often people amended the case.
     `violated` is whether an agent acted against the constitution while the case was paused.
     """
 
@@ -49,6 +50,7 @@ class CaseRecord:
     must_reject: frozenset[Signal] = frozenset()
     submitted: frozenset[Stage] = frozenset()
     amended: bool = False
+    amendments: int = 0
     overruled: bool = False
     violated: bool = False
 

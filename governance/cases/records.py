@@ -9,6 +9,9 @@ from governance.cases.models import Artifact, Case, Violation
 from governance.cases.officers import acted_in
 from governance.cases.vocabulary import Outcome, Signal, Stage, State
 
+AMENDED = (Stage.ANALYSIS, Stage.TASKS)
+"""The stages whose result people amend, and that counts beyond its round."""
+
 
 def position_of(row: Case) -> Position:
     """Where the row says that the case is."""
@@ -39,7 +42,7 @@ def in_force(at: Position, artifacts: Sequence[Artifact]) -> dict[Stage, Artifac
     found: dict[Stage, Artifact] = {}
     for each in artifacts:
         stage = Stage(each.stage)
-        if stage in (Stage.ANALYSIS, Stage.TASKS) or each.round == at.ruled_round:
+        if stage in AMENDED or each.round == at.ruled_round:
             found[stage] = each
     analysis, tasks = found.get(Stage.ANALYSIS), found.get(Stage.TASKS)
     if analysis and tasks and tasks.number < analysis.number:
@@ -53,9 +56,7 @@ def record_of(row: Case, at: Position, artifacts: Sequence[Artifact]) -> CaseRec
     review = standing.get(Stage.REVIEW)
     implementation = standing.get(Stage.IMPLEMENTATION)
     amended = implementation is not None and any(
-        each.number > implementation.number
-        for each in artifacts
-        if each.stage in (Stage.ANALYSIS, Stage.TASKS)
+        each.number > implementation.number for each in artifacts if each.stage in AMENDED
     )
     judged = [standing.get(stage) for stage in (Stage.TASKS, Stage.IMPLEMENTATION)]
     return CaseRecord(
@@ -71,6 +72,7 @@ def record_of(row: Case, at: Position, artifacts: Sequence[Artifact]) -> CaseRec
         ),
         submitted=frozenset(Stage(each.stage) for each in artifacts),
         amended=amended,
+        amendments=sum(each.revision > 0 and each.stage in AMENDED for each in artifacts),
         overruled=review is not None and review.revision > 0,
         violated=at.state is State.PAUSED and _is_violated(row),
     )
@@ -87,8 +89,6 @@ def _authors(at: Position, artifacts: Sequence[Artifact]) -> list[tuple[Stage, i
     found: dict[Stage, int] = {}
     for each in artifacts:
         stage = Stage(each.stage)
-        if each.author_id and (
-            stage in (Stage.ANALYSIS, Stage.TASKS) or each.round == at.ruled_round
-        ):
+        if each.author_id and (stage in AMENDED or each.round == at.ruled_round):
             found[stage] = each.author_id
     return list(found.items())

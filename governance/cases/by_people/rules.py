@@ -18,6 +18,9 @@ LIFTED_BY_AMENDING = {
     Stage.TASKS: (Signal.EVIDENCE_UNAVAILABLE,),
 }
 """The stops that an amended stage ends; the others need HUMAN_ADMIN."""
+MOST_AMENDMENTS = 50
+"""How often a case is amended: its page shows each of them, and each call of an office reads them.
+"""
 
 
 def needs_code(groups: Collection[str], action: CaseAction) -> bool:
@@ -39,6 +42,10 @@ def can_amend(case: CaseFacts, stage: Stage) -> Decision:
         return _not_now("only a paused case is amended", "wait until the case pauses")
     if stage not in case.record.submitted:
         return _not_now(f"there is no {stage} to amend", "let its office submit it first")
+    if case.record.amendments >= MOST_AMENDMENTS:
+        return _not_now(
+            f"a case is amended {MOST_AMENDMENTS} times at most", "extend or end the case"
+        )
     return Allow("constitution: people amend ANALYSIS and TASKS")
 
 

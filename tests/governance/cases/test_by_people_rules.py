@@ -35,6 +35,14 @@ class TestAmending:
         assert code_of(found) == "INVALID_TRANSITION"
         assert found.message == f"there is no {stage} to amend"
 
+    @pytest.mark.parametrize("stage", sorted(BOTH))
+    def test_is_done_a_limited_number_of_times(self, stage):
+        last = rules.can_amend(case(amendments=rules.MOST_AMENDMENTS - 1), stage)
+        assert code_of(last) == "OK"
+        found = rules.can_amend(case(amendments=rules.MOST_AMENDMENTS), stage)
+        assert code_of(found) == "INVALID_TRANSITION"
+        assert found.next_action == "extend or end the case"
+
     @pytest.mark.parametrize(
         ("stage", "paused_by", "opens"),
         [

@@ -14,7 +14,7 @@ from django.utils import timezone
 from django_otp.plugins.otp_totp.models import TOTPDevice
 
 from core.decision import Denied
-from governance.cases.by_people import services
+from governance.cases.by_people import rules, services
 from governance.cases.vocabulary import Outcome, Stage
 from governance.cases.waiting import repeated_violators
 from governance.interventions import confirmation_codes
@@ -100,6 +100,17 @@ class TestAmending:
             "clearer",
         )
         assert row.timestamp
+
+    def test_is_done_a_limited_number_of_times(self, play, monkeypatch):
+        monkeypatch.setattr(rules, "MOST_AMENDMENTS", 3)
+        reviewer = play.company.person("Reviewer")
+        play.to("REVIEW")
+        play.submit("REVIEW", "APPROVED", by="planner")
+        for stage in (Stage.TASKS, Stage.ANALYSIS, Stage.TASKS):
+            amend(play, reviewer, stage, {**CONTENT, "TASKS": TASKS}[stage])
+        before = play.row.version
+        refused(lambda: amend(play, reviewer), "INVALID_TRANSITION")
+        assert play.row.version == before
 
     def test_of_the_analysis_lifts_non_verifiable(self, play):
         play.submit("ANALYSIS", "NON_VERIFIABLE")
