@@ -103,9 +103,10 @@ class ListedToolRestriction(TypedDict):
 
 @wire_result
 class ToolRestrictions(TypedDict):
-    """The tool restrictions of the caller's workers."""
+    """A page of the tool restrictions of the caller's workers, newest first."""
 
     tightened: list[ListedToolRestriction]
+    next_cursor: str | None
     policy_version: PolicyVersion
 
 

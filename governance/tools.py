@@ -160,8 +160,8 @@ def list_agents(caller: Caller, params: ListAgents, now: datetime) -> AgentPage:
     )
 
 
-class ManageTools(Params):
-    """A tool restriction for an own worker (Spec: tools 15)."""
+class ManageTools(Page):
+    """A tool restriction for an own worker (Spec: tools 15), or a page of all of them."""
 
     action: Literal["list", "tighten", "restore"]
     agent: Name | None = None
@@ -181,7 +181,9 @@ def manage_tools(
 ) -> ToolRestrictions | ChangedTool:
     """Restrict a tool of an agent that reports to you, restore it, or list your restrictions."""
     if params.action == "list":
-        return tool_restrictions.list_tool_restrictions(caller=caller, agent=params.agent)
+        return tool_restrictions.list_tool_restrictions(
+            caller=caller, agent=params.agent, cursor=params.cursor, limit=params.limit
+        )
     if params.action == "restore":
         return tool_restrictions.restore_tool(
             caller=caller,

@@ -8,6 +8,7 @@ from datetime import datetime
 from django.db import transaction
 
 from contracts.vocabulary import OrgAct
+from core import paging
 from core.decision import Allow, Code, refuse
 from governance.results import ChangedTool, ToolRestrictions
 from governance.staff import org_changes, rules
@@ -22,17 +23,24 @@ from toolbox.caller import Caller
 from toolbox.quoting import one_line
 
 
-def list_tool_restrictions(*, caller: Caller, agent: str | None) -> ToolRestrictions:
-    """The tool restrictions of the caller's own workers, or of one of them.
+def list_tool_restrictions(
+    *, caller: Caller, agent: str | None, cursor: str | None, limit: int
+) -> ToolRestrictions:
+    """One page of the tool restrictions of the caller's own workers, or of one of them.
 
     The reason of another agent only where it may be told (Spec: mail 43). Raises Denied NOT_FOUND,
-    NOT_YOURS.
+    NOT_YOURS, INVALID_PARAMS for a cursor that no list gave.
     """
+    before = paging.number(cursor)
     if agent is None:
         workers: Sequence[Agent] = caller.policy.workers_of(caller.agent)
     else:
         workers = [_worker(caller, agent)]
-    rows = ToolOverride.objects.filter(agent_id__in=[w.id for w in workers]).order_by("-id")
+    found = ToolOverride.objects.filter(agent_id__in=[w.id for w in workers]).order_by("-id")
+    if before is not None:
+        found = found.filter(id__lt=before)
+    rows = list(found.select_related("agent")[: limit + 1])
+    page, more = paging.cut(rows, limit, lambda row: row.id)
     return {
         "tightened": [
             {
@@ -43,8 +51,9 @@ def list_tool_restrictions(*, caller: Caller, agent: str | None) -> ToolRestrict
                 "reason": row.reason if _is_told_reason(caller, row.set_by) else "",
                 "at": row.at,
             }
-            for row in rows.select_related("agent")
+            for row in page
         ],
+        "next_cursor": more,
         "policy_version": caller.policy.version,
     }
 

@@ -162,6 +162,17 @@ class TestList:
         assert call(nexus, action="list", agent="qa_worker")["result"]["tightened"] == []
         assert call(nexus, action="list", agent="research_worker")["error_code"] == "NOT_YOURS"
 
+    def test_is_shown_page_by_page(self, nexus):
+        tools = ["send_mail", "submit_report", "read_contract"]
+        for each in tools:
+            assert tighten(nexus, tool=each)["ok"]
+        first = call(nexus, action="list", limit=2)["result"]
+        assert [row["tool"] for row in first["tightened"]] == ["read_contract", "submit_report"]
+        rest = call(nexus, action="list", limit=2, cursor=first["next_cursor"])["result"]
+        assert [row["tool"] for row in rest["tightened"]] == ["send_mail"]
+        assert rest["next_cursor"] is None
+        assert call(nexus, action="list", cursor="x")["error_code"] == "INVALID_PARAMS"
+
     def test_shows_no_reason_of_a_manager_that_may_not_write_to_the_caller(self, nexus):
         """Spec: mail 43: two managers that share a worker are no contacts of each other."""
         it = Agent.objects.get(handle="it_manager")
