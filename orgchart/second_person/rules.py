@@ -15,6 +15,8 @@ from orgchart.policy.separation import ORDERS_CHANGES
 
 SECOND_PERSON = "a new right needs a second person"
 AS_SHOWN = "a change is confirmed as it was shown"
+MOST_WAITING = 200
+"""Changes of one person in one organisation that wait for a second person."""
 TWO_PERSONS_OR_NONE = "no person alone orders changes of the organisation (spec: people 55)"
 
 
@@ -65,6 +67,25 @@ def can_issue_key(
 def is_of_board(person: Person) -> bool:
     """Whether the person is a member of the Board."""
     return person.is_superuser or PeopleGroup.BOARD in person.groups
+
+
+def can_propose(waiting: int) -> Decision:
+    """Decide whether a person may propose one more change while so many of theirs wait.
+
+    A Board decides them one by one: thousands of one person would hide those of others.
+    Spec: people 66.
+    """
+    if waiting < MOST_WAITING:
+        return Allow("a change that a Board can look at")
+    return deny(
+        Code.QUOTA_EXCEEDED,
+        f"{MOST_WAITING} changes that you proposed wait for a second person already",
+        "wait until some are decided, or withdraw some",
+        rule="quota",
+        what="changes that wait for a second person",
+        used=waiting,
+        limit=MOST_WAITING,
+    )
 
 
 def can_decide(person: Person, proposed_by: str) -> Decision:

@@ -25,7 +25,7 @@ from orgchart.models import Organisation, PendingChange
 from orgchart.people.members import lock_users
 from orgchart.people.passwords import who_may_act_as
 from orgchart.second_person.edits import Edit, apply_edit, apply_followed, edit_from, followed
-from orgchart.second_person.rules import can_decide, can_withdraw
+from orgchart.second_person.rules import can_decide, can_propose, can_withdraw
 from orgchart.second_person.users import require_confirmer, save_confirmed
 from orgchart.second_person.vocabulary import SUBJECT, PendingState
 from orgchart.services import PolicyChange
@@ -51,7 +51,7 @@ def propose_change(
 
     `shown` are the columns it changes with their values before and after, for people. A change that
     this person proposed before, and that still waits, is the answer. Raises Denied for what the
-    change itself would be refused.
+    change itself would be refused, and QUOTA_EXCEEDED where too many of this person wait.
     """
     with transaction.atomic():
         Organisation.objects.select_for_update(no_key=True).get(id=caller.organisation_id)
@@ -73,6 +73,12 @@ def propose_change(
         }
         if known := PendingChange.objects.waiting(**same):
             return known
+        mine = PendingChange.objects.filter(
+            organisation_id=caller.organisation_id,
+            proposed_by=caller.username,
+            state=PendingState.PROPOSED,
+        )
+        require(can_propose(mine.count()))
         row = PendingChange.objects.create(
             **same,
             subject=edit.subject[:200],

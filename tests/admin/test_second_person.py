@@ -21,6 +21,7 @@ from orgchart.models import (
     ToolOverride,
 )
 from orgchart.policy_cache import current_policy
+from orgchart.second_person import rules
 from orgchart.second_person.edits import saving
 from orgchart.second_person.services import confirm_change, propose_change
 from orgchart.second_person.vocabulary import PendingState
@@ -230,6 +231,27 @@ class TestConfirmation:
         decide(board, row, "confirm")
         assert state(row) == PendingState.STALE
         assert newest_event().code == "NOT_FOUND"
+
+    def test_waits_with_a_limited_number_of_one_person(self, hr, board, company, rule, monkeypatch):
+        monkeypatch.setattr(rules, "MOST_WAITING", 1)
+        row = widen(hr, rule)
+        other = Alias(organisation=company.organisation, alias="boss", agent=company.agent("ceo"))
+
+        def propose():
+            return propose_change(
+                edit=saving(other),
+                caller=person_named("hr", company.organisation.id),
+                now=NOW,
+                reason=REASON,
+                expected_version=None,
+            )
+
+        with pytest.raises(Denied) as refusal:
+            propose()
+        assert refusal.value.deny.code == "QUOTA_EXCEEDED"
+        assert PendingChange.objects.get() == row
+        decide(board, row, "reject")
+        assert propose() == propose()
 
     @pytest.mark.parametrize("named", ["role", "group"])
     def test_of_a_row_that_names_one_that_is_gone_makes_it_stale(self, hr, board, company, named):
