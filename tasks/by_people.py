@@ -12,6 +12,7 @@ from core.decision import Code, Denied, refuse
 from core.interventions import record_intervention
 from core.permissions import Deed, reason_missing, require_deed
 from tasks.callers import reader_of
+from tasks.dependencies import lock_dependencies
 from tasks.discussion import approve_task, comment_task
 from tasks.results import TaskResult
 from tasks.rules.changes import subject_of
@@ -63,6 +64,8 @@ def move_by_person(
     """
     require_deed(person, Deed.MANAGE_TASK)
     with transaction.atomic():
+        # Before the task's own: who joins tasks takes them in this order, too.
+        lock_dependencies(person.organisation_id)
         row = read_for(reader_of(person), task_id, lock=True)
         if takes_back(row.owner, status):
             if is_blank(reason):

@@ -1,19 +1,25 @@
 """Many real connections at once: one winner, nothing lost, versions without a gap."""
 
+from concurrent.futures import ThreadPoolExecutor
+
 import pytest
 from django.db import transaction
 
 from core import machines
+from core.actors import Person
 from core.decision import Code, Denied
 from ledger.models import Event
 from tasks import services
+from tasks.by_people import move_by_person
+from tasks.dependencies import lock_dependencies
 from tasks.models import Dependency, Task
 from tasks.rules.values import TaskUpdate
 from tasks.schedule import release_overdue
 from tasks.store import read_task
 from tasks.vocabulary import Status
-from tests.concurrency import at_once
+from tests.concurrency import at_once, is_waiting_for_a_lock
 from tests.decisions import denied
+from tests.patience import wait_until
 from tests.tasks.crowd import callers_of, claim, each, made, make_crowd, round_of_claims
 from tests.tasks.world import NOW
 
@@ -159,6 +165,35 @@ class TestDependencies:
         for task in Task.objects.all():
             row = read_task(few[0].organisation_id, str(task.number))
             assert row.open_blockers == len(row.waits_for)
+
+    def test_let_a_person_who_moves_one_of_the_tasks_hold_it_only_later(self, few):
+        """Else the two would wait for each other, and PostgreSQL breaks off one of them."""
+        caller, task = few[0], made(few[0])
+        made(caller, blocked_by=[task])
+        person = Person(
+            username="ada",
+            organisation_id=caller.organisation_id,
+            groups=frozenset({"Board"}),
+            is_member=True,
+        )
+
+        def move():
+            return move_by_person(
+                person=person,
+                task_id=task,
+                status=Status.DELETED,
+                reason="Made twice.",
+                expected_version=1,
+                now=NOW,
+            )
+
+        with ThreadPoolExecutor(1) as other:
+            with transaction.atomic():
+                lock_dependencies(caller.organisation_id)
+                moved = other.submit(at_once, [move])
+                wait_until(is_waiting_for_a_lock)
+                assert Task.objects.select_for_update(nowait=True).get(number=task)
+            assert moved.result()[0]["status"] == Status.DELETED
 
 
 class TestLeases:
