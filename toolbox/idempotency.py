@@ -103,9 +103,15 @@ def begin(
             rule="idempotency key",
         )
     digest = hashlib.sha256(caller.tool.encode() + b"\0" + to_json(params)).digest()
-    if fetch_row(CLAIM, [caller.agent.id, key, digest, now + KEPT_FOR, now]) is not None:
-        return None
-    record = IdempotencyRecord.objects.get(agent_id=caller.agent.id, key=key)
+    while fetch_row(CLAIM, [caller.agent.id, key, digest, now + KEPT_FOR, now]) is None:
+        record = IdempotencyRecord.objects.filter(agent_id=caller.agent.id, key=key).first()
+        if record is not None:  # else the call that had claimed it gave it back meanwhile
+            return _kept_answer(record, caller.tool, digest)
+    return None
+
+
+def _kept_answer(record: IdempotencyRecord, tool: str, digest: bytes) -> KeptAnswer | None:
+    """The answer of the call that claimed the key; None for one to make anew. Raises Denied."""
     if bytes(record.request_digest) != digest:
         raise refuse(
             Code.IDEMPOTENCY_MISMATCH,
@@ -113,7 +119,7 @@ def begin(
             "use a new key for a new call, or repeat the first call exactly",
             rule="idempotency key",
         )
-    if record.answer is None and _is_read_only(caller.tool):
+    if record.answer is None and _is_read_only(tool):
         return None
     if record.status is None:  # of a call whose tool acts outside
         raise refuse(

@@ -3,6 +3,7 @@
 from collections import Counter
 
 import pytest
+from django.db import transaction
 from django.utils import timezone
 
 from ledger.models import Event
@@ -10,7 +11,7 @@ from mailroom.models import Mail
 from orgchart.keys import revoke_key
 from tests.company import load_company
 from tests.contracts.world import at_once
-from toolbox import door
+from toolbox import door, idempotency
 from toolbox.authentication import authenticate
 from toolbox.models import IdempotencyRecord, Session
 
@@ -55,6 +56,24 @@ class TestOneIdempotencyKey:
         assert {a.body["error_code"] for a in answers} == {"CONTACT_DENIED"}
         assert IdempotencyRecord.objects.count() == 1
         assert Event.objects.filter(decision="deny").count() == 1
+
+    def test_that_its_call_gives_back_meanwhile_is_claimed_by_the_next(self, company, monkeypatch):
+        """As where two repeat a search that no driver answers, whose refusal is not kept."""
+        first, claim = caller(company, "research_worker"), idempotency.fetch_row
+        with transaction.atomic():
+            idempotency.begin(first.calling("web_search", {}), "once", {}, now=timezone.now())
+
+        def claim_and_give_back(*statement):
+            claimed = claim(*statement)
+            idempotency.release(first, "once")
+            monkeypatch.setattr(idempotency, "fetch_row", claim)
+            return claimed
+
+        monkeypatch.setattr(idempotency, "fetch_row", claim_and_give_back)
+        searched = door.call(
+            first, "web_search", {"query": "x"}, now=timezone.now(), idempotency_key="once"
+        )
+        assert searched.body["error_code"] == "DRIVER_UNAVAILABLE"
 
     def test_of_a_refused_call_and_another_leaves_every_refusal_in_the_ledger(self, company):
         seen = Counter()
