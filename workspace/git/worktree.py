@@ -7,6 +7,8 @@ are new. So there is no hook, filter, alias or configuration that an agent could
 
 from __future__ import annotations
 
+import errno
+import os
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -135,7 +137,12 @@ if [ "$1" = discard ]; then
     exit 0
 fi
 git read-tree -m -u --dry-run "$old" "$new" || fail
-git read-tree -m -u "$old" "$new" || { go_back || half_written; not_written; }
+git read-tree -m -u "$old" "$new" || {
+    # A file that came since: git has looked again, and written nothing.
+    if grep -qE 'would be overwritten|not uptodate' /tmp/said; then fail; fi
+    go_back || half_written
+    not_written
+}
 """
 )
 
@@ -178,8 +185,9 @@ class AgentWorkTree:
         """Turn the work tree from one commit or tree to another; '' for `old` the first time.
 
         Nothing is done where files that the agent changed are in the way, and it did not say that
-        it gives them up. Raises Denied INVALID_TRANSITION with what git said, and STORAGE_FULL
-        where files could not be written: they are as they were, or missing where it gave them up.
+        it gives them up. Raises Denied INVALID_TRANSITION with what git said, also where another
+        call wrote a file meanwhile, and STORAGE_FULL where files could not be written: they are as
+        they were, or missing where it gave them up.
         """
         if self.turning and old:
             place(self.turning, f"{old} {new}\n".encode(), replace=True)
@@ -262,6 +270,14 @@ def _output(outcome: CommandOutcome) -> bytes:
 
 def _refused(status: int | None, said: str) -> Exception:
     if status in (NOT_WRITTEN, HALF_WRITTEN):
+        if os.strerror(errno.EEXIST) in said:
+            return refuse(
+                Code.INVALID_TRANSITION,
+                f"files came into the work tree while git turned it: {said[:500]}",
+                "wait until your other calls have ended, call git_branch again, then look whether "
+                "what they wrote is there",
+                rule="git works on the files of the work tree",
+            )
         return refuse(
             Code.STORAGE_FULL,
             f"git could not write the files of the work tree: {said[:500]}",

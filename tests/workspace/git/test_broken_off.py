@@ -193,6 +193,31 @@ class TestAnotherBranch:
         assert two.take(two.large).status == 200
         assert (read(hands, SMALL), read(hands, LARGE)) == ("of the large one\n", TEXT)
 
+    def test_that_meets_a_file_of_another_call_leaves_it(self, two, monkeypatch):
+        """The agent wrote it when git had looked already; no disk is full."""
+        refused = self.take_meanwhile(two, monkeypatch, f"echo late >/work/{LARGE}")
+        assert (refused.status, refused.code) == (409, "INVALID_TRANSITION")
+        assert LARGE in refused.body["message"]
+        assert (read(two.hands, SMALL), read(two.hands, LARGE)) == ("of the other\n", "late\n")
+        assert two.take(two.large).code == "INVALID_TRANSITION"
+
+    def test_that_meets_a_file_while_it_is_written_is_refused_for_that(self, two, monkeypatch):
+        said = f"error: unable to create file {LARGE}: File exists"
+        meanwhile = f"echo '{said}' >>/tmp/said; false &&"
+        refused = self.take_meanwhile(two, monkeypatch, meanwhile, end=" ")
+        assert (refused.status, refused.code) == (409, "INVALID_TRANSITION")
+        assert "while git turned it" in refused.body["message"]
+        assert read(two.hands, SMALL) == "of the other\n"
+        assert two.take(two.large).status == 200
+
+    def take_meanwhile(self, two, monkeypatch, words, end="\n"):
+        """Take the branch with the large file, with this done before its files are written."""
+        turn = 'git read-tree -m -u "$old" "$new" ||'
+        script = worktree.CHECK_OUT.replace(turn, f"{words}{end}{turn}")
+        with monkeypatch.context() as patched:
+            patched.setattr(worktree, "CHECK_OUT", script)
+            return two.take(two.large)
+
     def test_that_was_broken_off_is_no_change_of_the_agent(self, two, monkeypatch):
         """The server ended when some files were those of the other branch, and one was half."""
         hands = two.hands
