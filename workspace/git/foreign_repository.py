@@ -6,6 +6,7 @@ Spec: hands 22.
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -13,7 +14,7 @@ from threading import Lock
 
 from django.conf import settings
 
-from core.decision import Code, refuse
+from core.decision import Code, Denied, refuse
 from workspace.git.running import GitFailed, run_git
 
 ON_OTHER_SIDE = {
@@ -32,31 +33,60 @@ ASKED = 3
 """Folders that git is asked for, each in a line."""
 AT_ONCE = 2
 """How many threads of a process wait for other repositories at once: pages need the rest."""
+SLOW = 5.0
+"""Seconds after which a source that failed is left alone for as long as that took."""
 _waiting: set[int] = set()
 """The organisations of these threads, each once: a slow repository takes no turns from others."""
+_left_alone: dict[tuple[int, str], float] = {}
+"""Until when (`time.monotonic`) an organisation does not ask its source again."""
 _lock = Lock()
 
 
 @contextmanager
-def turn(organisation_id: int) -> Iterator[None]:
-    """An organisation's one turn to speak with its source. Raises Denied DRIVER_UNAVAILABLE."""
+def turn(organisation_id: int, source: str) -> Iterator[None]:
+    """An organisation's one turn to speak with its source; what fails inside is a GitFailed.
+
+    After a long wait in vain others have their turn for as long. Raises Denied DRIVER_UNAVAILABLE.
+    """
+    begun = time.monotonic()
     with _lock:
-        has_turn = organisation_id not in _waiting and len(_waiting) < AT_ONCE
+        for each in [each for each, until in _left_alone.items() if until <= begun]:
+            del _left_alone[each]
+        left = _left_alone.get((organisation_id, source), begun) - begun
+        has_turn = not left and organisation_id not in _waiting and len(_waiting) < AT_ONCE
         if has_turn:
             _waiting.add(organisation_id)
+    if left:
+        raise _refused(
+            "the repository was waited for in vain, and is not asked again at once",
+            f"try again in {left:.0f} s; the people who run this installation see whether this "
+            "machine reaches it",
+        )
     if not has_turn:
-        raise refuse(
-            Code.DRIVER_UNAVAILABLE,
-            "others wait for their repositories at this moment",
-            "try again in a few minutes",
-            rule="a repository that does not answer keeps no page from others (spec: hands 22)",
-            driver="git repository",
+        raise _refused(
+            "others wait for their repositories at this moment", "try again in a few minutes"
         )
     try:
         yield
+    except GitFailed:
+        ended = time.monotonic()
+        if ended - begun > SLOW:
+            with _lock:
+                _left_alone[organisation_id, source] = ended + (ended - begun)
+        raise
     finally:
         with _lock:
             _waiting.remove(organisation_id)
+
+
+def _refused(problem: str, next_action: str) -> Denied:
+    return refuse(
+        Code.DRIVER_UNAVAILABLE,
+        problem,
+        next_action,
+        rule="a repository that does not answer keeps no page from others (spec: hands 22)",
+        driver="git repository",
+    )
 
 
 def other_side(source: str, verb: str) -> str:

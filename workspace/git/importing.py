@@ -143,13 +143,13 @@ def _clone(folder: Path, source: str, organisation: Organisation) -> tuple[str, 
     ]
     try:
         folder.mkdir(mode=0o700)
-        with turn(organisation.id):
+        with turn(organisation.id, source):
             done = run_git(
                 words, environment=environment_for(source), seconds=IMPORT_SECONDS, watch=watch
             )
-        watch()
-        if done.returncode != 0:
-            raise GitFailed("clone", done.returncode, done.stderr)  # noqa: TRY301  translated below
+            watch()
+            if done.returncode != 0:
+                raise GitFailed("clone", done.returncode, done.stderr)  # noqa: TRY301  translated
         bare = BareRepository(folder)
         main = os.fsdecode(bare.run("symbolic-ref", "--short", "HEAD")).strip()
         if len(main) > MOST_NAME or not main.isprintable() or main.startswith("-"):

@@ -99,10 +99,10 @@ def _push(repository: Repository, commit: str, seconds: float) -> None:
              f"--receive-pack={other_side(repository.source, 'receive-pack')}", "--",
              repository.source, f"{commit}:refs/heads/{repository.main}"]  # fmt: skip
     try:
-        with turn(repository.organisation_id):
+        with turn(repository.organisation_id, repository.source):
             done = run_git(words, environment=environment_for(repository.source), seconds=seconds)
-        if done.returncode != 0:
-            raise GitFailed("push", done.returncode, done.stderr or done.stdout)  # noqa: TRY301
+            if done.returncode != 0:
+                raise GitFailed("push", done.returncode, done.stderr or done.stdout)  # noqa: TRY301
     except GitFailed as problem:
         raise refuse(
             Code.INVALID_TRANSITION,

@@ -702,7 +702,7 @@ class TestASourceThatHangs:
         """People's pages have four: a repository that never answers must not take them all."""
         ensure_repositories(now=timezone.now())
         busy = pytest.raises(CommandError, match="others wait for their repositories")
-        with foreign_repository.turn(-1), foreign_repository.turn(-2), busy:
+        with foreign_repository.turn(-1, ""), foreign_repository.turn(-2, ""), busy:
             set_repository(other)
         set_repository(other)
 
@@ -710,10 +710,46 @@ class TestASourceThatHangs:
         """Its agents and people ask again and again where its repository never answers."""
         ensure_repositories(now=timezone.now())
         busy = pytest.raises(CommandError, match="others wait for their repositories")
-        with foreign_repository.turn(nexus.organisation.id), busy:
+        with foreign_repository.turn(nexus.organisation.id, ""), busy:
             set_repository(other)
-        with foreign_repository.turn(load_company("dev-team").organisation.id):
+        with foreign_repository.turn(load_company("dev-team").organisation.id, ""):
             set_repository(other)
+
+    @pytest.mark.parametrize("answer", ["none", "an error"])
+    def test_is_left_alone_for_as_long_as_it_was_waited_for(
+        self, nexus, other, monkeypatch, answer
+    ):
+        """Its agents ask again and again: others would never have a turn in their process."""
+        ensure_repositories(now=timezone.now())
+        clock = SimpleNamespace(now=1000.0)
+        monkeypatch.setattr(
+            foreign_repository, "time", SimpleNamespace(monotonic=lambda: clock.now)
+        )
+
+        def slow(words, **_):
+            clock.now += 100
+            if answer == "none":
+                raise GitFailed("clone", None, b"no answer within 100 s")
+            return SimpleNamespace(returncode=128, stdout=b"", stderr=b"Connection timed out")
+
+        silent, vain = str(other), pytest.raises(CommandError, match="cannot be imported")
+        with monkeypatch.context() as patched, vain:
+            patched.setattr(importing, "run_git", slow)
+            set_repository(silent)
+        with pytest.raises(CommandError, match="waited for in vain"):
+            set_repository(silent)
+        another = other.with_name("another.git")
+        shutil.copytree(other, another)
+        set_repository(another)
+        clock.now += 101
+        set_repository(silent)
+
+    def test_that_failed_at_once_is_asked_again(self, nexus, other):
+        ensure_repositories(now=timezone.now())
+        with pytest.raises(CommandError, match="cannot be imported"):
+            set_repository(other.with_name("missing.git"))
+        shutil.copytree(other, other.with_name("missing.git"))
+        set_repository(other.with_name("missing.git"))
 
 
 @needs_walls
