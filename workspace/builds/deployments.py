@@ -139,7 +139,7 @@ def _require_place(engine: Engine, caller: Caller, environment: str, service: st
     of_all = engine.labelled(containers.owned_by(organisation_id))
     own = engine.labelled(containers.labels_of(organisation_id, environment, service))
     most = settings.CONTAINER_SERVICES
-    caller.require(rules.has_place(len(of_all), most, takes_one_over=bool(own)))
+    caller.require(rules.can_have_place(len(of_all), most, takes_one_over=bool(own)))
 
 
 def _unknown(artifact: str) -> Denied:

@@ -68,7 +68,7 @@ def can_take_down(state: DeploymentState, *, is_current: bool) -> Decision:
     )
 
 
-def has_place(used: int, most: int, *, takes_one_over: bool) -> Decision:
+def can_have_place(used: int, most: int, *, takes_one_over: bool) -> Decision:
     """Decide whether an organisation with so many containers may have that of another service.
 
     Spec: hands 37.

@@ -192,6 +192,6 @@ class TestServices:
     @pytest.mark.parametrize("used", [0, 1, 2, 3])
     @pytest.mark.parametrize("takes_one_over", [True, False])
     def test_have_a_number(self, used, takes_one_over):
-        found = rules.has_place(used, 2, takes_one_over=takes_one_over)
+        found = rules.can_have_place(used, 2, takes_one_over=takes_one_over)
         expected = None if takes_one_over or used < 2 else Code.QUOTA_EXCEEDED
         assert code_of(found) is expected
