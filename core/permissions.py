@@ -85,6 +85,7 @@ class Deed(Enum):
         "orgchart.agent", "activate_agent", _("Deactivate or activate agent"), (*BOARD, *HR)
     )
     PAUSE_AGENT = _deed("orgchart.agent", "pause_agent", _("Pause or resume agent"), (*BOARD, *HR))
+    TAKE_OVER_PAUSE = _deed("orgchart.agent", "take_over_pause", _("Take over pause"))
     STOP_ORGANISATION = _deed(
         "orgchart.organisation", "stop_organisation", _("Stop or resume everything")
     )

@@ -18,7 +18,7 @@ from core.permissions import Deed
 from core.waiting import page_of
 from orgchart.admin.forms import AgentForm
 from orgchart.admin.organisations import WHY
-from orgchart.admin.pausing import PAUSE, RESUME, own_pause
+from orgchart.admin.pausing import PAUSE, RESUME, TAKE_OVER, own_pause
 from orgchart.admin.placing import PlacingAdmin
 from orgchart.keys import issue_key, keys_ever, revoke_key
 from orgchart.models import Agent, ApiKey
@@ -79,7 +79,7 @@ class AgentAdmin(PlacingAdmin):
 
     form = AgentForm
     subject_key = "handle"
-    acts = (PAUSE, RESUME, ISSUE)
+    acts = (PAUSE, RESUME, TAKE_OVER, ISSUE)
     list_display = (
         "handle",
         "title",
@@ -141,6 +141,7 @@ class AgentAdmin(PlacingAdmin):
             good_keys=ArraySubquery(good.values("prefix")),
             is_paused=is_paused("id"),
             own_pause=own_pause(agent=OuterRef("pk")),
+            is_paused_by_board=own_pause("by_board", agent=OuterRef("pk")),
         )
 
     level = computed_column(_("level"), lambda row: row.role.level, ordering="role__level")

@@ -17,6 +17,7 @@ from orgchart.pauses.services import (
     resume_agent,
     resume_everything,
     stop_everything,
+    take_over_pause,
 )
 
 
@@ -36,6 +37,13 @@ def _resume(call: ActRequest) -> Answer:
         now=call.now,
     )
     return gettext("%(agent)s is resumed. Its next call is answered as before the pause.") % {
+        "agent": call.row.handle
+    }
+
+
+def _take_over(call: ActRequest) -> Answer:
+    take_over_pause(person=call.person, agent=call.row.handle, reason=call.reason, now=call.now)
+    return gettext("%(agent)s stays paused until the Board resumes it.") % {
         "agent": call.row.handle
     }
 
@@ -62,9 +70,9 @@ def pause_number(row: Agent | Organisation) -> int | None:
     return number
 
 
-def own_pause(**whose: Any) -> Subquery:
-    """The id of the open pause of each row: `agent=OuterRef("pk")`, or of an organisation."""
-    return Subquery(Pause.objects.filter(**whose, ended_at=None).values("id")[:1])
+def own_pause(field: str = "id", **whose: Any) -> Subquery:
+    """A field of the open pause of each row: `agent=OuterRef("pk")`, or of an organisation."""
+    return Subquery(Pause.objects.filter(**whose, ended_at=None).values(field)[:1])
 
 
 def pause_facts(row: Agent | Organisation) -> list[tuple[str, str]]:
@@ -102,6 +110,19 @@ RESUME = Act(
     perform=_resume,
     possible=lambda row: pause_number(row) is not None,
     version=pause_number,
+    facts=pause_facts,
+)
+TAKE_OVER = Act(
+    name="take-over-pause",
+    title=_("Take over pause"),
+    icon="lock",
+    deed=Deed.TAKE_OVER_PAUSE,
+    explanation=_(
+        "The agent stays paused, with your reason, and from now on only a member of the Board "
+        "resumes it."
+    ),
+    perform=_take_over,
+    possible=lambda row: row.is_paused_by_board is False,
     facts=pause_facts,
 )
 STOP = Act(

@@ -67,6 +67,23 @@ def resume_agent(
         _record(person, pause, Action.AGENT_RESUMED, condition, "resume_agent", reason, now)
 
 
+def take_over_pause(*, person: Person, agent: str, reason: str, now: datetime) -> None:
+    """Make the pause of another group the Board's: from now on only the Board ends it.
+
+    Raises Denied: NOT_YOURS, INVALID_PARAMS without a reason, NOT_FOUND, INVALID_TRANSITION where
+    the agent is not paused, or the Board paused it.
+    """
+    require_deed(person, Deed.TAKE_OVER_PAUSE, reason=reason)
+    with transaction.atomic():
+        pause = _open_pause(person, _agent(person, agent))
+        if pause.by_board:
+            raise _settled(f"the Board paused {agent}: {pause.reason}")
+        condition = f"paused: {pause.reason}"[:200]
+        pause.paused_by, pause.by_board, pause.reason = person.actor, True, reason.strip()
+        pause.save(update_fields=["paused_by", "by_board", "reason"])
+        _record(person, pause, Action.AGENT_PAUSED, condition, "take_over_pause", reason, now)
+
+
 def stop_everything(*, person: Person, reason: str, now: datetime) -> Pause:
     """Stop every agent of the person's organisation, those hired later too, with one row.
 
@@ -151,13 +168,19 @@ def _begin(person: Person, agent: Agent | None, reason: str, now: datetime) -> P
     return pause
 
 
-def _end(
-    person: Person, agent: Agent | None, expected: int | None, reason: str, now: datetime
-) -> Pause:
+def _open_pause(person: Person, agent: Agent | None) -> Pause:
+    """The pause that lasts, under a lock. Raises Denied INVALID_TRANSITION where there is none."""
     rows = Pause.objects.select_for_update(of=("self",))
     pause = rows.filter(organisation_id=person.organisation_id, agent=agent, ended_at=None).first()
     if pause is None:
         raise _settled(f"{agent or 'the organisation'} is not paused")
+    return pause
+
+
+def _end(
+    person: Person, agent: Agent | None, expected: int | None, reason: str, now: datetime
+) -> Pause:
+    pause = _open_pause(person, agent)
     if expected not in (None, pause.id):
         raise refuse(
             Code.VERSION_MISMATCH,

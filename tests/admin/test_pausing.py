@@ -4,6 +4,7 @@ import pytest
 from django.contrib.auth import get_user
 
 from core.permissions import PeopleGroup
+from governance.models import Intervention
 from orgchart.models import Pause
 
 pytestmark = pytest.mark.django_db
@@ -74,3 +75,34 @@ def test_hr_lifts_no_pause_of_a_person_who_left_the_board_since(sign_in, company
     get_user(board).groups.clear()
     sign_in(PeopleGroup.HR).post(f"{page_of(worker)}/resume/", as_seen())
     assert company.call(worker.handle, "read_inbox").code == "AGENT_PAUSED"
+
+
+def test_the_board_takes_over_a_pause_of_hr(sign_in, company):
+    """Spec: people 39."""
+    worker = company.agent("backend_worker")
+    page = f"{page_of(worker)}/take-over-pause/"
+    board, hr = sign_in(PeopleGroup.BOARD), sign_in(PeopleGroup.HR)
+    assert page not in board.get(f"{page_of(worker)}/change/").content.decode()
+    hr.post(f"{page_of(worker)}/pause/", REASON)
+    assert hr.post(page, REASON).status_code == 403
+    assert page in board.get(f"{page_of(worker)}/change/").content.decode()
+    assert board.post(page, {"reason": "The Board looks at it."}).status_code == 302
+    hr.post(f"{page_of(worker)}/resume/", as_seen())
+    refused = company.call(worker.handle, "read_inbox")
+    assert (refused.code, refused.body["details"]["resumed_by"]) == ("AGENT_PAUSED", ["Board"])
+    assert refused.body["details"]["reason"] == "The Board looks at it."
+    assert page not in board.get(f"{page_of(worker)}/change/").content.decode()
+    kept = Intervention.objects.latest("id")
+    assert kept.action_taken == "take_over_pause"
+    assert kept.trigger_condition == f"paused: {REASON['reason']}"
+    board.post(f"{page_of(worker)}/resume/", as_seen())
+    assert company.call(worker.handle, "read_inbox").code == "OK"
+
+
+def test_only_a_pause_of_hr_is_taken_over(sign_in, company):
+    worker, board = company.agent("backend_worker"), sign_in(PeopleGroup.BOARD)
+    page = f"{page_of(worker)}/take-over-pause/"
+    assert "is not paused" in board.post(page, REASON).content.decode()
+    board.post(f"{page_of(worker)}/pause/", REASON)
+    assert "he Board paused backend_worker" in board.post(page, REASON).content.decode()
+    assert Intervention.objects.count() == 1

@@ -28,6 +28,7 @@ from orgchart.pauses.services import (
     resume_agent,
     resume_everything,
     stop_everything,
+    take_over_pause,
 )
 from orgchart.policy.vocabulary import ToolMode
 from orgchart.second_person.services import confirm_change, reject_change, withdraw_change
@@ -167,6 +168,9 @@ SERVICES = {
     Deed.PAUSE_AGENT: [
         lambda who: pause_agent(agent="x", reason=REASON, **person_of(who)),
         lambda who: resume_agent(agent="x", reason=REASON, expected_pause=None, **person_of(who)),
+    ],
+    Deed.TAKE_OVER_PAUSE: [
+        lambda who: take_over_pause(agent="x", reason=REASON, **person_of(who)),
     ],
     Deed.STOP_ORGANISATION: [
         lambda who: stop_everything(reason=REASON, **person_of(who)),

@@ -51,7 +51,7 @@ class TestInterventions:
         found |= {f"close_contract_{outcome}" for outcome in ContractOutcome}
         found |= {f"move_task_{status}" for status in Status}
         found |= {*CaseAction} | {"pause_agent", "resume_agent", "stop_everything"}
-        found |= {"resume_everything", "open_mode", "close_mode"}
+        found |= {"resume_everything", "take_over_pause", "open_mode", "close_mode"}
         found |= {"correct_memory", "withdraw_memory", "release_task", "withdraw_task_approval"}
         assert found - set(DONE) == set()
 

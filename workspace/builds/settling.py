@@ -111,7 +111,7 @@ def take_down(*, deployment_id: str, person: Person, reason: str, now: datetime)
             deed=Deed.TAKE_DOWN,
             subject=subject,
             trigger_condition=f"{row.service} running in {row.environment}",
-            action_taken="take_down",
+            action_taken="take_down_deployment",
             reason=reason,
             now=event.at,
         )

@@ -170,7 +170,7 @@ class TestTakingDown:
         assert (event.actor, event.reason) == ("human:alice", REASON)
         kept = Intervention.objects.get()
         assert (kept.action_taken, kept.trigger_condition) == (
-            "take_down",
+            "take_down_deployment",
             "api running in staging",
         )
         health = call(devops, "run_health_check", service="api").body["result"]
