@@ -14,7 +14,7 @@ from core.admin.browsing import PrefixFilter, filter_by
 from core.permissions import Deed
 from workspace.builds.models import Deployment, ImageBuild
 from workspace.builds.settling import look_again, record_as_failed, take_down
-from workspace.builds.vocabulary import DeploymentState
+from workspace.builds.vocabulary import MAY_RUN, DeploymentState
 
 STATES = {
     "succeeded": "success",
@@ -99,7 +99,7 @@ TAKE_DOWN = Act(
     ),
     perform=_take_down,
     facts=_facts,
-    possible=lambda row: row.state == DeploymentState.SUCCEEDED and row.is_current,
+    possible=lambda row: row.state in MAY_RUN and row.is_current,
 )
 
 

@@ -11,7 +11,7 @@ from typing import Any
 from contracts.approvals.rules import ENVIRONMENT
 from contracts.branches import visible_text
 from core.decision import Allow, Code, Decision, deny
-from workspace.builds.vocabulary import DeploymentState
+from workspace.builds.vocabulary import MAY_RUN, DeploymentState
 
 FREE_ENVIRONMENTS = frozenset({"dev", "development", "test", "testing", "staging"})
 """Environments that need no approval; whatever is not among them is treated as production."""
@@ -52,18 +52,18 @@ def can_settle(state: DeploymentState, *, is_replaced: bool) -> Decision:
 
 
 def can_take_down(state: DeploymentState, *, is_current: bool) -> Decision:
-    """Decide whether a person may take a service down by this deployment: it is the one that runs.
+    """Decide whether a person may take a service down by this deployment: it runs, or may run.
 
     Spec: hands 37.
     """
     rule = "people take down what runs (spec: hands 37)"
-    if state is DeploymentState.SUCCEEDED and is_current:
+    if state in MAY_RUN and is_current:
         return Allow(rule)
     problem = f"the deployment is {state}" if is_current else "a later deployment took its place"
     return deny(
         Code.INVALID_TRANSITION,
         problem,
-        "reload the page; the latest deployment that succeeded is taken down",
+        "reload the page; the latest deployment that did not fail is taken down",
         rule=rule,
     )
 

@@ -17,7 +17,7 @@ class DeploymentState(StrEnum):
 
 STARTED = (DeploymentState.STARTED,)
 UNKNOWN = (DeploymentState.UNKNOWN,)
-SUCCEEDED = (DeploymentState.SUCCEEDED,)
+MAY_RUN = (DeploymentState.SUCCEEDED, DeploymentState.UNKNOWN)
 
 DEPLOYMENT = Machine(
     "deployment",
@@ -29,6 +29,6 @@ DEPLOYMENT = Machine(
         "lose_track": Step(STARTED, DeploymentState.UNKNOWN, "the engine did not answer in time"),
         "ask_again": Step(UNKNOWN, DeploymentState.STARTED, "a person asks the engine again"),
         "find_ended": Step(UNKNOWN, DeploymentState.FAILED, "a person looked: it does not run"),
-        "take_down": Step(SUCCEEDED, DeploymentState.REMOVED, "a person takes the service down"),
+        "take_down": Step(MAY_RUN, DeploymentState.REMOVED, "a person takes the service down"),
     },
 )

@@ -195,6 +195,15 @@ class TestTakingDown:
         assert settle(take_down, running, alice) == "removed"
         assert not engine.containers
 
+    def test_reaches_what_may_run_although_a_later_one_failed(self, lost, devops, engine, alice):
+        engine.exits = 1
+        assert deploy_again(devops, lost) == "failed"
+        with pytest.raises(Denied, match="took its place"):
+            settle(look_again, lost, alice)
+        assert engine.containers
+        assert settle(take_down, lost, alice) == "removed"
+        assert not engine.containers
+
     def test_is_done_on_the_latest_only(self, running, devops, engine, alice):
         assert deploy_again(devops, running) == "succeeded"
         with pytest.raises(Denied, match="took its place"):
