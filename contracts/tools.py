@@ -77,7 +77,7 @@ class ListContracts(Page):
 def list_contracts(
     caller: Caller, params: ListContracts, now: datetime
 ) -> ContractPage | ContractDetail:
-    """List the contracts that you issued and those assigned to you, newest first, or read one."""
+    """List the contracts that you issued or were assigned, newest first, or read one."""
     if params.contract_id is not None:
         return queries.read_contract(caller=caller, contract_id=params.contract_id)
     return queries.list_contracts(

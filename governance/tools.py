@@ -169,7 +169,7 @@ class ManageTools(Page):
     modes: list[Literal["chat_safe", "coding"]] | None = Field(
         None,
         max_length=2,
-        description="for tighten: the modes left; [] takes it away",
+        description="modes left; [] takes it away",
     )
     reason: Reason | None = None
     expected_policy_version: Version | None = EXPECTED
@@ -179,7 +179,7 @@ class ManageTools(Page):
 def manage_tools(
     caller: Caller, params: ManageTools, now: datetime
 ) -> ToolRestrictions | ChangedTool:
-    """Restrict a tool of an agent that reports to you, restore it, or list your restrictions."""
+    """Restrict a tool of an own worker, restore it, or list restrictions."""
     if params.action == "list":
         return tool_restrictions.list_tool_restrictions(
             caller=caller, agent=params.agent, cursor=params.cursor, limit=params.limit

@@ -153,6 +153,7 @@ LISTS = {
     ("qa_worker", "memory_search"): choices(query=("deployed", "rarely", "-rarely", "none")),
     ("qa_worker", "read_memory"): choices(scope=("agent", "organisation")),
     ("qa_worker", "read_contract"): [{"contract_id": f"CON-{1:020}-fill"}],
+    ("it_manager", "manage_tools"): [{"action": "list"}],
     ("ceo", "list_contracts"): [{"contract_id": f"CON-{1:020}-fill"}],
     ("product_manager", "manage_backlog"): [{"action": "list"}],
     ("qa_worker", "list_contracts"): choices(

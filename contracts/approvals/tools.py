@@ -57,7 +57,7 @@ class RequestBudget(Params):
 
 @tool("request_budget", group=ToolGroup.CONTRACT, modes=ANY_MODE)
 def request_budget(caller: Caller, params: RequestBudget, now: datetime) -> RequestedBudget:
-    """Ask your superior for a budget; it answers with a contract of kind budget."""
+    """Ask your superior for a budget: a contract of kind budget."""
     return budgets.request_budget(
         caller=caller,
         amount=params.amount,

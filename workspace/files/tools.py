@@ -40,7 +40,7 @@ def read_file(caller: Caller, params: OnePath, now: datetime) -> FileContent:
     dry_run=_check_read,
 )
 def read_code(caller: Caller, params: OnePath, now: datetime) -> FileContent:
-    """Read a file of your workers' workspaces; nothing can be changed this way."""
+    """Read a file of your workers' workspaces; it changes nothing."""
     return services.read_file(caller=caller, path=params.path)
 
 
