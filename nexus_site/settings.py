@@ -81,7 +81,7 @@ NEXUS_WEB_CALLS_PER_DAY = env.number("NEXUS_WEB_CALLS_PER_DAY", 500)  # of an ag
 CONTAINER_ENGINE = env.engine("CONTAINER_ENGINE")
 CONTAINER_ENGINE_CERTS = env.path("CONTAINER_ENGINE_CERTS", NEXUS_VAR / "engine")
 CONTAINER_NETWORK = env.network_name("CONTAINER_NETWORK", "")  # '': one each
-CONTAINER_OUTBOUND = env.flag("CONTAINER_OUTBOUND", default=False)  # of the networks of each
+CONTAINER_OUTBOUND = env.flag("CONTAINER_OUTBOUND", default=False)  # from their own networks
 CONTAINER_BUILD_NETWORK = env.network_name("CONTAINER_BUILD_NETWORK", "none")
 CONTAINER_BUILD_CGROUP = env.cgroup_name("CONTAINER_BUILD_CGROUP")  # '': the engine's own
 CONTAINER_BASES = env.items("CONTAINER_BASES")

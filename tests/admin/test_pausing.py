@@ -104,5 +104,5 @@ def test_only_a_pause_of_hr_is_taken_over(sign_in, company):
     page = f"{page_of(worker)}/take-over-pause/"
     assert "is not paused" in board.post(page, REASON).content.decode()
     board.post(f"{page_of(worker)}/pause/", REASON)
-    assert "he Board paused backend_worker" in board.post(page, REASON).content.decode()
+    assert "Board paused backend_worker" in board.post(page, REASON).content.decode()
     assert Intervention.objects.count() == 1

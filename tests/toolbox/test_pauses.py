@@ -25,6 +25,7 @@ from orgchart.pauses.services import (
     resume_agent,
     resume_everything,
     stop_everything,
+    take_over_pause,
 )
 from orgchart.services import set_settings
 from tasks import schedule
@@ -437,6 +438,26 @@ class TestAtOnce:
         assert ends.count(Code.INVALID_TRANSITION) == 5
         assert Pause.objects.exclude(ended_at=None).count() == 1
         assert Intervention.objects.count() == 2
+
+    def test_the_board_takes_over_what_hr_has_not_ended(self, committed):
+        """Spec: people 39."""
+        hr = committed.person("HR", username="hal")
+        take_over = partial(take_over_pause, agent=WORKER, reason=REASON)
+        for _ in range(5):
+            pause(committed, by=hr)
+            ends = at_once([
+                partial(resume, committed, by=hr),
+                *[partial(take_over, person=board(committed, name), now=timezone.now())
+                  for name in ("alice", "bob")],
+            ])  # fmt: skip
+            open_ = Pause.objects.filter(ended_at=None).first()
+            if open_ is None:
+                assert ends == [None, Code.INVALID_TRANSITION, Code.INVALID_TRANSITION]
+            else:
+                assert ends[0] == Code.NOT_YOURS
+                assert sorted(map(str, ends[1:])) == ["INVALID_TRANSITION", "None"]
+                assert open_.by_board
+                resume(committed)
 
     def test_a_call_and_a_pause_leave_one_of_two_truths(self, committed):
         committed.key(WORKER)

@@ -218,18 +218,17 @@ def retire_others(engine: Engine, row: Deployment) -> str:
     """Remove what ran before in this place; what could not be removed, in words."""
     try:
         own = engine.container(container_name(row)) or {}
-        for each in engine.labelled(_labels_of(row)):
-            if each != own.get("Id"):
-                engine.remove(each)
+        remove_all(engine, row, keep=own.get("Id"))
     except (EngineRefused, EngineUnavailable) as problem:
         return f"its predecessor may still run: {problem}"
     return ""
 
 
-def remove_all(engine: Engine, row: Deployment) -> None:
-    """Remove what runs in this place. Raises EngineRefused, EngineUnavailable."""
+def remove_all(engine: Engine, row: Deployment, *, keep: str | None = None) -> None:
+    """Remove what runs in this place, except `keep`. Raises EngineRefused, EngineUnavailable."""
     for each in engine.labelled(_labels_of(row)):
-        engine.remove(each)
+        if each != keep:
+            engine.remove(each)
 
 
 def _failed(engine: Engine, name: str, problem: str) -> DeploymentOutcome:

@@ -119,7 +119,7 @@ class Deployment(models.Model):
     @property
     def is_current(self) -> bool:
         """Whether no later deployment took its place in fact: one that failed did not."""
-        later = replaced(state__in=[each for each in DeploymentState if each != "failed"])
+        later = replaced(state__in=set(DeploymentState) - {DeploymentState.FAILED})
         return not Deployment.objects.filter(later, id=self.id).exists()
 
     @DEPLOYMENT.step("succeed", state)
