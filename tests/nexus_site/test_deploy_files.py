@@ -143,6 +143,14 @@ class TestTheComposeFile:
             of_its_user = rf"(chown nexus:nexus|--owner=nexus .*) {target}( \\)?\n"
             assert re.search(of_its_user, made), target
 
+    def test_is_called_with_its_variables_by_the_page(self):
+        """Each command reads the whole file, and stops where a variable has no value."""
+        page = (ROOT / "docs" / "production.md").read_text()
+        calls = re.findall(r"docker compose (.*)", page)
+        assert calls
+        for call in calls:
+            assert call.startswith("-f deploy/compose.yaml --env-file deploy/compose.env"), call
+
     def test_has_a_place_for_the_copies_that_the_page_makes(self):
         page = (ROOT / "docs" / "production.md").read_text()
         place = "backups:" + re.search(r"^    name=(.+)/\$\(date", page, re.MULTILINE)[1]
