@@ -17,6 +17,13 @@ EMBEDDED = "nexus_serving"
 IDLE = "60s"  # a transaction that does nothing for so long is ended: it would hold back sealing
 LOCKED = "20s"  # that a statement waits for a lock, as an operator may hold one: then it is refused
 GONE = "5s"  # between two looks whether who asked is still there: a statement keeps its locks
+# After these the server gives up a machine that closed no connection: it may have held a lock.
+SILENT = {
+    "tcp_keepalives_idle": "20s",
+    "tcp_keepalives_interval": "5s",
+    "tcp_keepalives_count": "4",
+    "tcp_user_timeout": "40s",
+}
 
 # What a table's own trigger refuses is not even granted. 8: delete, 16: update, 32: truncate.
 GUARDED = """
@@ -131,6 +138,7 @@ STATEMENTS = (
     f"ALTER DATABASE {{database}} SET idle_in_transaction_session_timeout = '{IDLE}'",
     f"ALTER DATABASE {{database}} SET lock_timeout = '{LOCKED}'",
     f"ALTER DATABASE {{database}} SET client_connection_check_interval = '{GONE}'",
+    *(f"ALTER DATABASE {{database}} SET {name} = '{value}'" for name, value in SILENT.items()),
 )
 
 

@@ -168,6 +168,15 @@ class TestServing:
         status_of(child, wait=True)
         wait_until(lambda: not serving.execute(sleeping).rowcount)
 
+    def test_keeps_no_lock_for_hours_after_its_machine_is_gone(self, serving):
+        """Nothing closes its connections then; the kernel would ask after two hours first."""
+        kept = "SELECT unnest(setconfig) FROM pg_db_role_setting WHERE setrole = 0"
+        limits = dict(row[0].split("=") for row in serving.execute(kept))
+        assert limits["tcp_keepalives_idle"] == "20s"
+        assert limits["tcp_keepalives_interval"] == "5s"
+        assert limits["tcp_keepalives_count"] == "4"
+        assert limits["tcp_user_timeout"] == "40s"
+
     @pytest.mark.parametrize("where", ["", "IN DATABASE {}"])
     def test_loses_the_limits_that_it_set_itself(self, serving, where):
         there = where.format(connection.settings_dict["NAME"])

@@ -3,6 +3,7 @@
 import importlib
 import json
 import os
+import socket
 import ssl
 import stat
 import sys
@@ -15,8 +16,11 @@ from string import ascii_letters, digits
 
 import pytest
 from django.core.exceptions import ImproperlyConfigured
+from django.db.utils import ConnectionHandler
+from psycopg.conninfo import make_conninfo, timeout_from_conninfo
+from psycopg.pq import Conninfo, PGconn
 
-from nexus_site.databases import database_from_url
+from nexus_site.databases import GIVE_UP, database_from_url, pooled
 from nexus_site.environment import (
     SHORTEST_SECRET,
     Environment,
@@ -282,13 +286,35 @@ class TestDatabaseFromUrl:
             "PASSWORD": "p@ss",
             "HOST": "host",
             "PORT": "6432",
-            "OPTIONS": {"sslmode": "require"},
+            "OPTIONS": GIVE_UP | {"sslmode": "require"},
         }
+
+    def test_gives_up_a_machine_that_is_gone(self, settings):
+        """As the kernel is told: a connection that nothing closed would hold its thread else."""
+        with socket.create_server(("127.0.0.1", 0)) as gone:
+            address = f"postgresql://me@127.0.0.1:{gone.getsockname()[1]}/nexus"
+            settings.DATABASE_URL = address
+            database = pooled(database_from_url(address), connections=2, prepared=True)
+            parameters = ConnectionHandler({"default": database})["default"].get_connection_params()
+            known = {option.keyword.decode() for option in Conninfo.get_defaults()}
+            libpq = {name: value for name, value in parameters.items() if name in known}
+            begun = PGconn.connect_start(make_conninfo(**libpq).encode())
+            with socket.socket(fileno=os.dup(begun.socket)) as told:
+                assert told.getsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT) == 20_000
+                assert told.getsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPIDLE) == 10
+                assert told.getsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPINTVL) == 5
+                assert told.getsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPCNT) == 3
+            begun.finish()
+            assert timeout_from_conninfo(libpq) == 10
+
+    def test_lets_the_operator_decide_when_to_give_up(self):
+        database = database_from_url("postgresql://me@host/nexus?tcp_user_timeout=90000")
+        assert database["OPTIONS"] == GIVE_UP | {"tcp_user_timeout": "90000"}
 
     def test_takes_a_socket_folder_as_host(self):
         database = database_from_url("postgresql:///nexus?host=/run/postgresql&user=me")
         assert (database["HOST"], database["NAME"]) == ("/run/postgresql", "nexus")
-        assert database["OPTIONS"] == {"user": "me"}
+        assert database["OPTIONS"] == GIVE_UP | {"user": "me"}
 
     @pytest.mark.parametrize("url", ["sqlite:///db", "mysql://h/d", "nexus"])
     def test_refuses_any_other_database(self, url):
