@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import sys
 import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
+from itertools import count
 
 import psycopg
 from django.db import connection
 
 LOCK = "hashtextextended('nexus preparing', 0)"
 LOOK = 0.2  # seconds; who waited in a statement would hold up an index that is made concurrently
+WAITS = "Another process prepares the database, or restores it. This one waits until it has ended\n"
+SAID_AFTER = 10  # looks: two seconds
 MAY_REST = "SET LOCAL idle_in_transaction_session_timeout = 0"
 
 _held = False
@@ -43,7 +47,9 @@ def alone_on_database() -> Iterator[None]:
 
 def _wait_for_turn(ours: psycopg.Connection) -> None:
     """Leave an open transaction that holds the lock, and nothing else."""
-    while True:
+    for looks in count():
+        if looks == SAID_AFTER:
+            sys.stderr.write(WAITS)
         ours.execute(MAY_REST)
         row = ours.execute(f"SELECT pg_try_advisory_xact_lock({LOCK})").fetchone()
         if row and row[0]:

@@ -20,7 +20,7 @@ from django.utils import timezone
 from ledger import keys as ledger_keys
 from ledger.keys import HEAD
 from nexus_site.run import first_run
-from nexus_site.run.alone import LOCK, alone_on_database
+from nexus_site.run.alone import LOCK, WAITS, alone_on_database
 from orgchart.keys import digest_of
 from orgchart.models import Agent, ApiKey, Organisation
 from tests.patience import wait_until
@@ -184,20 +184,27 @@ class TestTwoAtOnce:
     )
 
     @pytest.fixture
-    def second(self, fresh, tmp_path):
+    def said(self, tmp_path):
+        """The file that keeps what the second one says of its trouble."""
+        return tmp_path / "said"
+
+    @pytest.fixture
+    def second(self, fresh, said, tmp_path):
         """Start a command that finds another one at work; it has connected, and lives."""
         address, database = fresh
         database.execute(f"SELECT pg_advisory_lock({LOCK})")
         started = []
 
         def start(words):
-            started.append(
-                subprocess.Popen(
-                    [sys.executable, "manage.py", *words],
-                    cwd=settings.BASE_DIR,
-                    env=os.environ | {"DATABASE_URL": address, "NEXUS_VAR": str(tmp_path)},
+            with said.open("w") as errors:
+                started.append(
+                    subprocess.Popen(
+                        [sys.executable, "manage.py", *words],
+                        cwd=settings.BASE_DIR,
+                        env=os.environ | {"DATABASE_URL": address, "NEXUS_VAR": str(tmp_path)},
+                        stderr=errors,
+                    )
                 )
-            )
             ours = [database.info.backend_pid]
             wait_until(lambda: database.execute(self.OTHERS, ours).fetchone()[0])
             return started[0]
@@ -218,6 +225,13 @@ class TestTwoAtOnce:
         fresh[1].execute(f"SELECT pg_advisory_unlock({LOCK})")
         assert waiting.wait(60) == 0
         assert fresh[1].execute(self.TABLES).fetchone()[0]
+
+    def test_one_says_why_it_waits(self, fresh, second, said):
+        waiting = second(self.MIGRATE)
+        wait_until(lambda: said.read_text() == WAITS)
+        fresh[1].execute(f"SELECT pg_advisory_unlock({LOCK})")
+        assert waiting.wait(60) == 0
+        assert said.read_text() == WAITS
 
     def test_holds_the_lock_in_a_transaction(self):
         """A proxy that pools by transaction would keep a session's lock after its process."""
