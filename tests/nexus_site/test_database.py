@@ -1,8 +1,10 @@
 """Connections of the pool, ended by the server or lent again, and how their answers are read."""
 
+import os
+import signal
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
-from threading import Barrier
+from threading import Barrier, Timer
 from time import monotonic
 
 import psycopg
@@ -88,6 +90,30 @@ def test_a_statement_of_a_call_is_ended(pooled, monkeypatch):
         end_all()
 
 
+def test_a_server_that_ends_no_statement_is_given_up(pooled, monkeypatch):
+    """As one whose machine hangs: its kernel still takes what it is sent. Spec: clocks 19."""
+    monkeypatch.setattr(database, "_longest_statement", ["200ms"])
+    monkeypatch.setattr(database, "GRACE", 0.3)
+    end_all()
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT pg_backend_pid()")
+        (stopped,) = cursor.fetchone()
+        os.kill(stopped, signal.SIGSTOP)
+        goes_on = Timer(PATIENCE, os.kill, (stopped, signal.SIGCONT))
+        goes_on.start()
+        try:
+            with pytest.raises(OperationalError) as given_up:
+                cursor.execute("SELECT 1")
+        finally:
+            goes_on.cancel()
+            os.kill(stopped, signal.SIGCONT)
+    assert given_up.value.__cause__.sqlstate is None  # nothing that the server said
+    connection.close()
+    assert ask() != stopped
+    monkeypatch.undo()
+    end_all()
+
+
 @pytest.mark.parametrize("prepared", [True, False])
 def test_a_statement_means_the_same_where_none_is_prepared(db, prepared):
     """A number in it that is no value of its own names a column."""
@@ -103,16 +129,21 @@ def test_a_statement_means_the_same_where_none_is_prepared(db, prepared):
         assert bool(cursor.fetchone()[0]) is prepared
 
 
-@pytest.mark.parametrize(("given", "longest", "left"), [
-    ("0", "0", "0"), ("0", "60s", "1min"), ("7s", "60s", "7s"), ("7s", "0", "7s"),
+@pytest.mark.parametrize(("given", "longest", "left", "patience"), [
+    ("0", "0", "0", None), ("0", "60s", "1min", 70.0), ("7s", "60s", "7s", 17.0),
+    ("7s", "0", "7s", 17.0), ("1500ms", "60s", "1500ms", 11.5), ("2h", "60s", "2h", 7210.0),
 ])  # fmt: skip
-def test_a_limit_of_the_operator_counts(transactional_db, monkeypatch, given, longest, left):
+def test_a_limit_of_the_operator_counts(
+    transactional_db, monkeypatch, given, longest, left, patience
+):
     monkeypatch.setattr(database, "_longest_statement", [longest])
     where = connection.get_connection_params()
     where = {name: where[name] for name in ("dbname", "user", "host", "port") if where.get(name)}
-    with psycopg.connect(**where, options=f"-c statement_timeout={given}") as new:
+    options = f"-c statement_timeout={given}"
+    with database.Connection.connect(**where, options=options) as new:
         database._meet_server(new)
         assert new.execute("SHOW statement_timeout").fetchone() == (left,)
+        assert new.patience == patience
 
 
 def test_no_rule_of_a_lost_end_is_kept_behind_a_failover(pooled, monkeypatch):

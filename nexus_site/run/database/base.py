@@ -12,7 +12,7 @@ from django.db.backends.base.base import NO_DB_ALIAS
 from django.db.backends.postgresql import base
 from django.db.backends.postgresql.psycopg_any import get_adapters_template
 from psycopg.adapt import AdaptersMap
-from psycopg.pq import Format
+from psycopg.pq import Format, TransactionStatus
 from psycopg_pool import ConnectionPool
 
 from core.database import PLANNED
@@ -31,16 +31,20 @@ SET_UP = "nexus_set_up"
 
 SERVER = """
 SELECT pg_postmaster_start_time()::text || ' ' || oid,
-       set_config('statement_timeout', coalesce(
-           nullif(current_setting('statement_timeout'), '0'), %s), false)
+       extract(epoch FROM set_config('statement_timeout', coalesce(
+           nullif(current_setting('statement_timeout'), '0'), %s), false)::interval)::float
 FROM pg_database WHERE datname = current_database()
 """
 """Which database this is: after a failover, a restart or a restore it is another one.
 
-The same question sets how long a statement may take, where neither role nor database has a limit.
+The same question sets how long a statement may take, where neither role nor database has a limit,
+and answers with that, in seconds.
 """
 CALL_STATEMENT = "60s"
 """The most that a statement of a call or a page takes (Spec: clocks 19)."""
+
+GRACE = 10.0
+"""Seconds that a server has beyond a statement's limit to say that it ended it."""
 
 server_changed: Hook[[], None] = Hook("what a process knows of rows may be known of lost ones")
 _server = [""]
@@ -82,6 +86,28 @@ class Cursor(base.ServerBindingCursor):
         return super().execute(query, params, prepare=prepare, **more)  # type: ignore[misc]
 
 
+class Connection(psycopg.Connection[Any]):
+    """Psycopg's, which gives up a server that does not even end what takes too long.
+
+    A server that is stopped, or whose disk hangs, acknowledges what it is sent and answers nothing.
+    Each call would keep its thread until it goes on.
+    """
+
+    patience: float | None = None
+    """Seconds; without end where statements have no limit."""
+
+    def wait(self, gen: Any, interval: float = 0.1, timeout: float | None = None) -> Any:
+        """As psycopg does. Raises OperationalError."""
+        if timeout is not None or self.patience is None:
+            return super().wait(gen, interval, timeout)
+        try:
+            return super().wait(gen, interval, self.patience)
+        except psycopg.OperationalError:
+            if self.pgconn.transaction_status == TransactionStatus.ACTIVE:
+                self.pgconn.finish()  # an answer that comes later belongs to nothing
+            raise
+
+
 class NewestFirst(ConnectionPool[Any]):
     """A pool that lends the connection that came back last.
 
@@ -98,7 +124,7 @@ class DatabaseWrapper(base.DatabaseWrapper):
     """The embedded PostgreSQL is started by its first process and stopped by its last."""
 
     isolation_level = psycopg.IsolationLevel.READ_COMMITTED
-    _lent: psycopg.Connection | None = None
+    _lent: Connection | None = None
     _looked_at = 0.0
 
     def get_connection_params(self) -> dict[str, Any]:
@@ -124,6 +150,7 @@ class DatabaseWrapper(base.DatabaseWrapper):
         pools: dict[str, NewestFirst] = self._connection_pools  # type: ignore[attr-defined]
         if self.alias not in pools:
             pool = NewestFirst(
+                connection_class=Connection,
                 kwargs={**self.get_connection_params(), "autocommit": True},  # Django sets it later
                 open=False,
                 configure=self._configure_connection,  # type: ignore[attr-defined]
@@ -168,7 +195,7 @@ class DatabaseWrapper(base.DatabaseWrapper):
                 self.close()
         super().ensure_connection()
 
-    def _connect_first(self, pool: NewestFirst, lent: psycopg.Connection) -> None:
+    def _connect_first(self, pool: NewestFirst, lent: Connection) -> None:
         """Let Django make a connection ready; the pool has it again where that fails."""
         self._lent = lent
         try:
@@ -185,7 +212,7 @@ class DatabaseWrapper(base.DatabaseWrapper):
         new: psycopg.Connection = self._lent or super().get_new_connection(conn_params)
         return new
 
-    def _lend(self, pool: NewestFirst) -> psycopg.Connection:
+    def _lend(self, pool: NewestFirst) -> Connection:
         """A connection of the pool that the server has not ended meanwhile.
 
         After a restart or a failover every connection in the pool is dead; each is thrown away here
@@ -193,19 +220,20 @@ class DatabaseWrapper(base.DatabaseWrapper):
         """
         pool.open()
         while True:
-            connection: psycopg.Connection = pool.getconn()
+            connection: Connection = pool.getconn()
             if not is_ended(connection):
                 return connection
             connection.close()
             pool.putconn(connection)  # which makes a fresh one instead
 
 
-def _meet_server(new: psycopg.Connection) -> None:
+def _meet_server(new: Connection) -> None:
     """Forget what was read from another server, before anything is read from this one.
 
     And set how long this process's statements may take there.
     """
-    found, _ = new.execute(SERVER, _longest_statement).fetchone() or ("", "")
+    found, limit = new.execute(SERVER, _longest_statement).fetchone() or ("", 0)
+    new.patience = limit + GRACE if limit else None
     if found != _server[0]:
         _server[0] = found
         server_changed()
