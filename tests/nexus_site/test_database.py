@@ -22,7 +22,7 @@ from django.db.backends.postgresql.psycopg_any import BaseTzLoader
 from django.db.migrations.recorder import MigrationRecorder
 from psycopg.pq import Format
 
-from core.database import fetch_row
+from core.database import fetch_row, give_back_connection
 from nexus_site import databases
 from nexus_site.run.database import base as database
 from nexus_site.run.database.base import SET_UP, TIME, Cursor, NewestFirst
@@ -88,6 +88,29 @@ def test_a_statement_of_a_call_is_ended(pooled, monkeypatch):
         monkeypatch.undo()
         connection.close()
         end_all()
+
+
+def test_an_answer_is_not_lost_with_the_server(pooled, monkeypatch):
+    """The end of a request connects to no server in order to give the connection back."""
+    ask()
+    connection.ensure_connection()
+    connection._looked_at = 0.0  # the call took a while
+    end_all()
+    with monkeypatch.context() as down:
+        down.setattr(NewestFirst, "getconn", lambda pool: pytest.fail("it connects anew"))
+        give_back_connection()
+    assert connection.connection is None
+
+
+def test_a_server_that_is_not_met_is_given_up(pooled, monkeypatch):
+    """As behind a proxy, which lends a connection of a server that hangs."""
+    monkeypatch.setattr(database, "SERVER", "SELECT pg_sleep(60), %s")
+    monkeypatch.setattr(database.Connection, "patience", min(database.Connection.patience, 0.3))
+    end_all()
+    with pytest.raises(OperationalError):
+        ask()
+    monkeypatch.undo()
+    end_all()
 
 
 def test_a_server_that_ends_no_statement_is_given_up(pooled, monkeypatch):

@@ -43,6 +43,9 @@ and answers with that, in seconds.
 CALL_STATEMENT = "60s"
 """The most that a statement of a call or a page takes (Spec: clocks 19)."""
 
+MEETING = 20.0
+"""Seconds that a server has for each of the first questions; as long as a call waits for a
+connection."""
 GRACE = 10.0
 """Seconds that a server has beyond a statement's limit to say that it ended it."""
 
@@ -93,8 +96,8 @@ class Connection(psycopg.Connection[Any]):
     Each call would keep its thread until it goes on.
     """
 
-    patience: float | None = None
-    """Seconds; without end where statements have no limit."""
+    patience: float | None = MEETING
+    """Seconds; once the server is met: without end where statements have no limit."""
 
     def wait(self, gen: Any, interval: float = 0.1, timeout: float | None = None) -> Any:
         """As psycopg does. Raises OperationalError."""
@@ -194,6 +197,14 @@ class DatabaseWrapper(base.DatabaseWrapper):
             if is_ended(self.connection):
                 self.close()
         super().ensure_connection()
+
+    def close_if_unusable_or_obsolete(self) -> None:
+        """As Django does at the end of a request, but never connect anew in order to give back.
+
+        Where the server is down that fails, and the answer that is ready would be lost.
+        """
+        self._looked_at = time.monotonic()
+        super().close_if_unusable_or_obsolete()
 
     def _connect_first(self, pool: NewestFirst, lent: Connection) -> None:
         """Let Django make a connection ready; the pool has it again where that fails."""
