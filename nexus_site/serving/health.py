@@ -18,6 +18,7 @@ from core.kept import Kept
 from ledger import chain_end
 from ledger.sealer import read_backlog
 from nexus_site.celery import app
+from nexus_site.run.database.base import Connection
 from nexus_site.run.postgres import PostgresUnavailable
 from nexus_site.serving.metrics import STATE
 from nexus_site.serving.proxies import client_address
@@ -27,6 +28,8 @@ from workspace.sandbox.weaknesses import status as isolation_status
 
 QUICKLY = {"connect_timeout": 2, "target_session_attrs": "read-write"}
 """Seconds, psycopg's least; and a replica that only reads is no database to work with."""
+QUESTION, SECONDS = "SELECT 1", 2.0
+"""A proxy lends connections of a server that hangs: only an answer shows that it works."""
 NO_LONG_WAIT = "SET LOCAL lock_timeout = '2s'"
 LOOPBACK = frozenset({"127.0.0.1", "::1"})
 BROKER_PATIENCE = {"socket_timeout": 2.0, "socket_connect_timeout": 2.0}
@@ -80,7 +83,9 @@ def database_problem() -> str:
     By a connection of its own: while there is none to be had, the pool would keep who asks waiting.
     """
     try:
-        psycopg.connect(**connection.get_connection_params() | QUICKLY).close()
+        with Connection.connect(**connection.get_connection_params() | QUICKLY) as asked:
+            asked.patience = SECONDS
+            asked.execute(QUESTION)
     except (psycopg.Error, PostgresUnavailable) as error:
         return type(error).__name__
     return ""

@@ -126,6 +126,13 @@ class TestReady:
         assert response.json()["database"] == "DatabaseError"
 
     @pytest.mark.django_db(transaction=True)
+    def test_waits_for_no_server_that_hangs(self, client, broker, monkeypatch):
+        """A proxy in front of it still takes connections."""
+        monkeypatch.setattr(health, "QUESTION", "SELECT pg_sleep(5)")
+        monkeypatch.setattr(health, "SECONDS", 0.2)
+        answer = client.get("/readyz")
+        assert (answer.status_code, answer.json()["status"]) == (503, "unavailable")
+
     def test_waits_for_no_lock(self, client, broker):
         """As of an operator who forgot an open transaction."""
         given = connection.get_connection_params()
