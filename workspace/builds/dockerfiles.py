@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from itertools import dropwhile, takewhile
 
 from core.decision import Allow, Code, Decision, Deny, deny
+from workspace.builds.expanding import expanded_length
 
 BUILT_RULE = "images are built from their folder (spec: hands 8)"
 IMAGE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._/:@-]*(\$[A-Za-z0-9._:${}+-]*)?")
@@ -52,6 +53,9 @@ ODD_HEREDOC = re.compile(
 """A heredoc whose last line may be no plain word: one that ends with a backslash would hide from
 this reader, but from no engine, what the next line begins."""
 
+MOST_EXPANDED = 100_000
+"""Characters of its instructions once their variables stand for their values."""
+
 
 def can_build_from(dockerfile: str, own: str, bases: Sequence[str] = ()) -> Decision:
     """Decide whether a Dockerfile stays inside its folder, and names no image of somebody else.
@@ -68,11 +72,18 @@ def can_build_from(dockerfile: str, own: str, bases: Sequence[str] = ()) -> Deci
     text = dockerfile.replace("\r\n", "\n")
     if refused := _refused_text(text):
         return refused
-    lines = [*_instructions(text)]
+    readings = [*_readings(text)]
+    if max(map(_expanded, readings)) > MOST_EXPANDED:
+        return _unbuildable(
+            f"the Dockerfile has over {MOST_EXPANDED} characters where its variables stand for "
+            "their values",
+            "use fewer variables whose values hold other variables",
+            "its Dockerfile becomes too long by its variables",
+        )
+    lines = [line for reading in readings for line in reading]
     may_vary = not any(_verb(line.split()) == "ARG" and "/" in line for line in lines)
     for line in lines:
-        words = line.split()
-        words = [*dropwhile(lambda word: _verb([word]) == "ONBUILD", words)]
+        words = _without_onbuild(line.split())
         if refused := _refused_instruction(words, line) or _refused_image(words, own, bases):
             return refused
         if not may_vary and any("$" in image for image in _images_in(words)):
@@ -219,11 +230,20 @@ def _is_public_or_own(image: str, own: str) -> bool:
     return not OURS.search(image) or image.startswith(own)
 
 
-def _instructions(text: str) -> Iterator[str]:
-    """Every line that an engine may take for an instruction."""
+def _readings(text: str) -> Iterator[list[str]]:
+    """The lines that an engine may take for instructions, in each way to join them."""
     lines = [
         line for line in text.split("\n") if line.strip() and not line.lstrip().startswith("#")
     ]
-    yield from lines
+    yield lines
     for joint in JOINTS:
-        yield from joint.sub("", "\n".join(lines)).split("\n")
+        yield joint.sub("", "\n".join(lines)).split("\n")
+
+
+def _expanded(lines: list[str]) -> int:
+    bare = (_without_onbuild(line.split()) for line in lines)
+    return expanded_length((_verb(words), " ".join(words[1:])) for words in bare)
+
+
+def _without_onbuild(words: list[str]) -> list[str]:
+    return [*dropwhile(lambda word: _verb([word]) == "ONBUILD", words)]

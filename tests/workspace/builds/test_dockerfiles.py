@@ -131,6 +131,39 @@ class TestADockerfile:
         assert isinstance(dockerfiles.can_build_from(text, OWN, BASES), Deny)
 
     @pytest.mark.parametrize(
+        "text",
+        [
+            "ENV A=xxxxxxxxxx\n" + "ENV A=$A$A\n" * 14,
+            "ENV A xxxxxxxxxx\n" + "ENV A ${A}$A\n" * 14,
+            "ENV A xxxxxxxxxx\n" + "ENV A x=$A$A\n" * 14,
+            "ENV A xxxxxxxxxx\n" + 'ENV "A" x=$A$A\n' * 14,
+            "ARG A=xxxxxxxxxx\n" + "ARG \\\nA=$A$A\n" * 14,
+            "ENV A=xxxxxxxxxx\n" + 'ENV "A"=$A$A\n' * 14,
+            "ENV A=xxxxxxxxxx N=A\n" + "ENV $N=$A$A\n" * 14,
+            "ONBUILD ENV A=xxxxxxxxxx\n" + "ONBUILD ENV A=${A:-$A}$A\n" * 14,
+            "ENV A=xxxxxxxxxx\nENV A=${A//x/" + "y" * 10_000 + "}\n",
+            "ENV A=" + "x" * 10_000 + "\nLABEL " + "$A" * 10 + "\n",
+            "LABEL " + "$PATH" * 100 + "\n",
+        ],
+    )
+    def test_doubles_no_variable_without_end(self, text):
+        decision = dockerfiles.can_build_from(f"FROM python:3\n{text}", OWN)
+        assert isinstance(decision, Deny)
+        assert "variables stand for" in decision.message
+
+    @pytest.mark.parametrize(
+        "text",
+        [
+            "ENV A=1 B=2\n" + "ENV PATH=/opt/$A/bin:$PATH\n" * 5,
+            "ARG V=1.2\n" + "LABEL version=$V of=${V}\nCOPY app-$V /srv/$V\n" * 200,
+            "RUN " + "echo $A$B; " * 2_000 + "\n",
+            "ENV JAVA_HOME=/opt/java PATH=$PATH:/opt/java/bin\nWORKDIR $JAVA_HOME\n",
+        ],
+    )
+    def test_uses_variables(self, text):
+        assert isinstance(dockerfiles.can_build_from(f"FROM python:3\n{text}", OWN), Allow)
+
+    @pytest.mark.parametrize(
         "line",
         ["# syntax=evil/x", "#SYNTAX = evil/x:1", "// syntax=evil/x", '{"syntax": "evil/x"}',
          "#!/bin/sh\n# syntax=evil/x", "\n # escape=`\n #  syntax=evil/x"],
