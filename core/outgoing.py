@@ -144,6 +144,10 @@ def trusted() -> ssl.SSLContext:
     return httpx.create_ssl_context(trust_env=False)
 
 
+class Endless(httpx.ReadError):
+    """More came than any answer has."""
+
+
 class Connection:
     """The connection of one request; it can be cut off from another thread. Called by httpx, it is
     the trace of that request.
@@ -176,7 +180,7 @@ class Connection:
             received = read(*args, **kwargs)
             self._left -= len(received)
             if self._left < 0:
-                raise httpx.ReadError("the answer has no end")
+                raise Endless("the answer has no end")
             return received
 
         return counted

@@ -13,7 +13,7 @@ from django.conf import settings
 
 from workspace.builds.engine import Engine, EngineRefused, EngineUnavailable
 from workspace.builds.models import Deployment
-from workspace.builds.rules import user_of, volumes_of
+from workspace.builds.rules import health_check_of, user_of, volumes_of
 from workspace.builds.vocabulary import DeploymentState
 from workspace.runs.recording import RecordedRun
 
@@ -23,6 +23,8 @@ PRINTED = "10m"
 """What a container printed is kept up to this size: engines have no limit of their own."""
 SCRATCH = "rw,noexec,nosuid,nodev,size=64m"
 WRITABLE = ("/tmp", "/run")  # noqa: S108  inside the container
+KIND = "DEP-"
+"""How the ids of deployments begin."""
 SYSTEM_CALLS = ["no-new-privileges"]
 
 
@@ -52,6 +54,11 @@ def image_prefix(organisation_id: int) -> str:
 def container_name(row: Deployment) -> str:
     """The one name of a deployment's container: what a crash left is found by it."""
     return f"{image_prefix(row.organisation_id)}{row.id}"
+
+
+def container_prefix(organisation_id: int) -> str:
+    """How the names of an organisation's containers begin: no other container has such a name."""
+    return f"{image_prefix(organisation_id)}{KIND}"
 
 
 def owned_by(organisation_id: int) -> dict[str, str]:
@@ -110,6 +117,7 @@ def config_of(row: Deployment, image: Mapping[str, Any]) -> dict[str, Any]:
     return {
         "Image": row.artifact,
         "User": user_of(image),
+        "Healthcheck": health_check_of(image),
         "Labels": {**_labels_of(row), "nexus.deployment": row.id},
         "NetworkingConfig": {"EndpointsConfig": _endpoints(row)},
         "HostConfig": {
@@ -226,7 +234,8 @@ def retire_others(engine: Engine, row: Deployment) -> str:
 
 def remove_all(engine: Engine, row: Deployment, *, keep: str | None = None) -> None:
     """Remove what runs in this place, except `keep`. Raises EngineRefused, EngineUnavailable."""
-    for each in engine.labelled(_labels_of(row)):
+    prefix = container_prefix(row.organisation_id)
+    for each in engine.labelled(_labels_of(row), prefix=prefix):
         if each != keep:
             engine.remove(each)
 

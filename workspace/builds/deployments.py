@@ -63,6 +63,7 @@ def deploy(*, caller: Caller, environment: str, artifact: str, now: datetime) ->
     ):
         require_limits(engine)
         image = _resolved(engine.image(artifact), artifact)
+        caller.require(rules.can_describe(image))
         caller.require(rules.can_run_as(image))
         caller.require(rules.can_hold_volumes(image))
         _require_place(engine, caller, environment, built.service)
@@ -136,8 +137,10 @@ def _resolved(image: Mapping[str, Any] | None, artifact: str) -> Mapping[str, An
 def _require_place(engine: Engine, caller: Caller, environment: str, service: str) -> None:
     """Raise Denied QUOTA_EXCEEDED where another service has no place (Spec: hands 37)."""
     organisation_id = caller.organisation_id
-    of_all = engine.labelled(containers.owned_by(organisation_id))
-    own = engine.labelled(containers.labels_of(organisation_id, environment, service))
+    prefix = containers.container_prefix(organisation_id)
+    of_all = engine.labelled(containers.owned_by(organisation_id), prefix=prefix)
+    labels = containers.labels_of(organisation_id, environment, service)
+    own = engine.labelled(labels, prefix=prefix)
     most = settings.CONTAINER_SERVICES
     caller.require(rules.can_have_place(len(of_all), most, takes_one_over=bool(own)))
 

@@ -21,7 +21,7 @@ import httpx
 from django.conf import settings
 from pydantic import TypeAdapter, ValidationError
 
-from core.outgoing import FAILURES, Connection, close_after
+from core.outgoing import FAILURES, Connection, Endless, close_after
 from core.terminal import printable_lines
 from workspace.builds import shapes
 from workspace.sandbox.driver import Watch
@@ -49,6 +49,10 @@ class EngineUnavailable(Exception):
     def __init__(self, problem: str, *, asked: bool = True) -> None:
         super().__init__(problem)
         self.asked = asked
+
+
+class AnswerTooLarge(EngineUnavailable):
+    """The engine answered more than is read."""
 
 
 class EngineRefused(Exception):
@@ -122,6 +126,8 @@ class Engine:
                 return response.status_code, _read(response, take)
         except (httpx.ConnectError, httpx.ConnectTimeout) as problem:
             raise EngineUnavailable(str(problem), asked=False) from problem
+        except Endless as problem:
+            raise AnswerTooLarge(str(problem)) from problem
         except FAILURES as problem:
             raise EngineUnavailable(str(problem) or type(problem).__name__) from problem
 
@@ -130,6 +136,18 @@ class Engine:
         path = f"/images/{quote(reference, safe=':')}/json"
         found = self.ask("GET", path, missing=None)
         return None if found is None else _checked(shapes.IMAGE, found)
+
+    def images_named(self, prefix: str) -> list[Mapping[str, Any]]:
+        """The images with a name that begins like this."""
+        wanted = json.dumps({"reference": [f"{prefix}*"]})
+        rows = self.ask("GET", "/images/json", params={"filters": wanted})
+        return _checked_rows(shapes.IMAGES, rows)
+
+    def name_image(self, digest: str, name: str) -> None:
+        """Give an image a name and a tag."""
+        repository, _, tag = name.rpartition(":")
+        params = {"repo": repository, "tag": tag}
+        self.ask("POST", f"/images/{quote(digest, safe=':')}/tag", params=params)
 
     def forget_image(self, name: str) -> None:
         """Remove an image's name, and the image where it has no other and no container."""
@@ -187,13 +205,18 @@ class Engine:
         path = f"/containers/{quote(container, safe='')}"
         self.ask("DELETE", path, params={"force": "true", "v": "true"}, missing=None)
 
-    def labelled(self, labels: Mapping[str, str]) -> list[str]:
-        """The ids of all containers with these labels."""
+    def labelled(self, labels: Mapping[str, str], *, prefix: str) -> list[str]:
+        """The ids of all containers with these labels whose name begins like this.
+
+        The containers of a build's steps have labels that its Dockerfile says.
+        """
         wanted = json.dumps({"label": [f"{name}={value}" for name, value in labels.items()]})
         rows = self.ask("GET", "/containers/json", params={"all": "true", "filters": wanted})
-        if not isinstance(rows or [], list):
-            raise EngineUnavailable(NOT_ITS_API)
-        return [_id_of(row) for row in rows or []]
+        return [
+            row["Id"]
+            for row in _checked_rows(shapes.CONTAINERS, rows)
+            if any(name.lstrip("/").startswith(prefix) for name in row.get("Names") or [])
+        ]
 
     def last_words(self, container: str) -> str:
         """The end of what a container printed."""
@@ -307,7 +330,7 @@ def _read(response: httpx.Response, take: Take) -> bytes:
         body += chunk
         take(chunk)
         if len(body) > MOST_ANSWER:
-            raise EngineUnavailable("its answer is too large")
+            raise AnswerTooLarge("its answer is too large")
     return bytes(body)
 
 
@@ -317,6 +340,14 @@ def _checked(shape: TypeAdapter[Any], found: Any) -> Mapping[str, Any]:
     except ValidationError:
         raise EngineUnavailable(NOT_ITS_API) from None
     return checked
+
+
+def _checked_rows(shape: TypeAdapter[Any], found: Any) -> list[Mapping[str, Any]]:
+    try:
+        rows: list[Mapping[str, Any]] = shape.validate_python(found or [])
+    except ValidationError:
+        raise EngineUnavailable(NOT_ITS_API) from None
+    return rows
 
 
 def _id_of(found: Any) -> str:

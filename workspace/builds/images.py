@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from datetime import datetime
+from typing import Any
 
 from django.conf import settings
 from django.db import connection, transaction
@@ -20,6 +21,7 @@ from workspace.builds import rules
 from workspace.builds.containers import image_prefix, limits
 from workspace.builds.context import packed_folder
 from workspace.builds.engine import (
+    AnswerTooLarge,
     Engine,
     EngineRefused,
     EngineStopped,
@@ -34,12 +36,21 @@ from workspace.services import require_paths, unavailable
 DRIVER = "container engine"
 RULE = "docker_build builds without privileges (spec: hands 8)"
 OLDEST_KEPT = """
-SELECT digest, array_agg(DISTINCT tag) FROM workspace_imagebuild WHERE organisation_id = %s
+SELECT digest FROM workspace_imagebuild WHERE organisation_id = %s
 GROUP BY digest ORDER BY max(id) DESC OFFSET %s LIMIT %s
+"""
+OLDER = """
+SELECT digest FROM workspace_imagebuild WHERE organisation_id = %s AND digest = ANY(%s)
+EXCEPT (SELECT digest FROM workspace_imagebuild WHERE organisation_id = %s
+GROUP BY digest ORDER BY max(id) DESC LIMIT %s)
 """
 AT_ONCE = 3
 """Images that a build lets the engine forget: one comes with each, and some may have stayed."""
-MOST_TAGS = 20
+MOST_NAMES = 20
+"""Names of one image: the engine writes all names anew with each."""
+WORKING = "build__"
+FORGETS = 30.0
+"""Seconds that the engine has to forget an image."""
 
 
 def require_engine(caller: Caller) -> None:
@@ -98,30 +109,56 @@ def build(*, caller: Caller, path: str, tag: str, now: datetime) -> BuiltImage:
     with recorded_run(caller=caller, paths=[path], seconds=seconds, now=now) as run:
         context = packed_folder(caller, path)  # in its turn: what waits would hold memory
         record_started(caller, subject, path, now)
-        with engine_answers(), opened(seconds) as engine:
+        with (
+            engine_answers(),
+            opened(seconds) as engine,
+            _working_name(caller) as working_name,
+        ):
             require_limits(engine)
             _make_room(engine, caller.organisation_id)
-            digest, said = _build(engine, context, name, run)
-        run.end(0)
-    run.require_not_stopped()
+            digest, said = _build(engine, context, working_name, run)
+            run.end(0)
+            run.require_not_stopped()
+            _record_built(caller, subject, digest=digest, service=service, tag=name, path=path)
+            engine.name_image(digest, name)
+    output = said.replace(working_name, name)
+    return {"tag": tag, "digest": digest, "output": output, **run.log()}
+
+
+@contextmanager
+def _working_name(caller: Caller) -> Iterator[str]:
+    """The name of the image that an agent builds, until it is known that it is kept.
+
+    An image that is refused has no other name and is removed with it. No tag of an agent is like
+    this one. Of one agent there is one build at a time: its next one takes the name of what could
+    not be removed.
+    """
+    name = f"{image_prefix(caller.organisation_id)}{WORKING}{caller.agent.id}:latest"
+    try:
+        yield name
+    finally:
+        with suppress(EngineRefused, EngineUnavailable), opened(FORGETS) as engine:
+            engine.forget_image(name)
+
+
+def _record_built(caller: Caller, subject: str, **built: str) -> None:
+    """Record an image. Raises Denied INVALID_PARAMS for one of another service."""
     contract = require_working_contract(caller)
+    digest, path = built["digest"], built["path"]
     with transaction.atomic():
         hold_lock("image", caller.organisation_id, digest)
         same = ImageBuild.objects.filter(organisation_id=caller.organisation_id, digest=digest)
-        caller.require(rules.can_be_of(service, same.values_list("service", flat=True)))
+        services = same.values_list("service", flat=True)
+        caller.require(rules.can_be_of(built["service"], services))
         ImageBuild.objects.create(
             organisation_id=caller.organisation_id,
-            digest=digest,
-            service=service,
-            tag=name,
-            path=path,
             contract_ref=contract.id if contract else "",
             built_by_id=caller.agent.id,
             built_at=database_now(),
+            **built,
         )
         details = {"digest": digest, "path": path}
         record(Action.IMAGE_BUILT, by=caller, at=database_now(), subject=subject, details=details)
-    return {"tag": tag, "digest": digest, "output": said, **run.log()}
 
 
 def record_started(caller: Caller, subject: str, path: str, now: datetime) -> None:
@@ -135,27 +172,55 @@ def record_started(caller: Caller, subject: str, path: str, now: datetime) -> No
 def _make_room(engine: Engine, organisation_id: int) -> None:
     """Let the engine forget the oldest images: there is room for a new one (Spec: hands 35).
 
-    What a container or another image needs stays, and is asked for again by the next builds.
+    What a container needs stays, and is asked for again by the next builds.
     """
+    kept, prefix = settings.CONTAINER_IMAGES - 1, image_prefix(organisation_id)
+    digests = _digests(OLDEST_KEPT, [organisation_id, kept, AT_ONCE])
+    oldest = [image for digest in digests if (image := engine.image(digest)) is not None]
+    for image in oldest:
+        if not image.get("RepoTags"):  # their names are newer images' now
+            _forget(engine, image["Id"])
+    try:
+        listed = engine.images_named(prefix)
+    except AnswerTooLarge:
+        listed = oldest
+    named = _names_by_digest(listed, prefix)
+    older = _digests(OLDER, [organisation_id, [*named], organisation_id, kept])
+    forgotten = 0
+    for digest, names in named.items():
+        keep = 0 if digest in older else MOST_NAMES
+        gone = [_forget(engine, name) for name in names[keep:]]
+        forgotten += any(gone)
+        if forgotten == AT_ONCE:
+            return
+
+
+def _digests(query: str, values: Sequence[Any]) -> set[str]:
     with connection.cursor() as cursor:
-        cursor.execute(OLDEST_KEPT, [organisation_id, settings.CONTAINER_IMAGES - 1, AT_ONCE])
-        oldest = cursor.fetchall()
-    for digest, tags in oldest:
-        for tag in tags[:MOST_TAGS]:
-            image = engine.image(tag)
-            if image is not None and image.get("Id") == digest:  # no newer one has this name
-                _forget(engine, tag)
-        image = engine.image(digest)
-        if image is not None and not image.get("RepoTags"):  # else another organisation's as well
-            _forget(engine, digest)
+        cursor.execute(query, values)
+        return {digest for (digest,) in cursor.fetchall()}
 
 
-def _forget(engine: Engine, name: str) -> None:
+def _names_by_digest(listed: Iterable[Mapping[str, Any]], prefix: str) -> dict[str, list[str]]:
+    """The names of an organisation's images, without those of builds that are under way."""
+    found = {}
+    for image in listed:
+        # Podman puts the registry in front that it takes a short name for.
+        names = [name.rpartition("/")[2] for name in image.get("RepoTags") or []]
+        own = (name for name in names if name.startswith(prefix))
+        found[image["Id"]] = [name for name in own if not name.startswith(f"{prefix}{WORKING}")]
+    return found
+
+
+def _forget(engine: Engine, name: str) -> bool:
+    """Let the engine forget a name; False where its image is in use."""
     try:
         engine.forget_image(name)
     except EngineRefused as refusal:
-        if refusal.status != 409:  # it is in use
+        if refusal.status != 409:
             raise
+        return False
+    return True
 
 
 def _build(engine: Engine, context: bytes, name: str, run: RecordedRun) -> tuple[str, str]:
@@ -188,12 +253,22 @@ def _build(engine: Engine, context: bytes, name: str, run: RecordedRun) -> tuple
             rule=RULE,
             path="its build fails",
         ) from refusal
-    found = engine.image(image if rules.DIGEST.fullmatch(image) else name) or {}
-    digest = str(found.get("Id") or "")
-    if not rules.DIGEST.fullmatch(digest):
+    found = _found(engine, image if rules.DIGEST.fullmatch(image) else name)
+    for decision in (
+        rules.can_keep(found.get("Size") or 0, settings.CONTAINER_IMAGE_BYTES),
+        rules.can_describe(found),
+    ):
+        if isinstance(decision, Deny):
+            raise Denied(decision)
+    return str(found["Id"]), said
+
+
+def _found(engine: Engine, reference: str) -> Mapping[str, Any]:
+    """The image that was built. Raises Denied TOO_LARGE where it says too much of itself."""
+    try:
+        found = engine.image(reference) or {}
+    except AnswerTooLarge:
+        raise Denied(rules.describes_too_much()) from None
+    if not rules.DIGEST.fullmatch(str(found.get("Id") or "")):
         raise EngineUnavailable("it does not know the image that it built")
-    kept = rules.can_keep(found.get("Size") or 0, settings.CONTAINER_IMAGE_BYTES)
-    if isinstance(kept, Deny):
-        engine.forget_image(name)
-        raise Denied(kept)
-    return digest, said
+    return found

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import posixpath
 import re
 from collections.abc import Collection, Mapping
@@ -10,7 +11,7 @@ from typing import Any
 
 from contracts.approvals.rules import ENVIRONMENT
 from contracts.branches import visible_text
-from core.decision import Allow, Code, Decision, deny
+from core.decision import Allow, Code, Decision, Deny, deny
 from workspace.builds.vocabulary import MAY_RUN, DeploymentState
 
 FREE_ENVIRONMENTS = frozenset({"dev", "development", "test", "testing", "staging"})
@@ -25,6 +26,15 @@ ZERO = re.compile(r"[+-]?0+")
 NUMBERS = re.compile(r"([0-9]{1,10})(:[0-9]{1,10})?")
 LAST_UID = 2**31 - 1
 """Engines take no larger number; one that takes it may count from 0 again."""
+
+MOST_DESCRIPTION = 16_384
+"""Bytes that an image says of itself: engines repeat it in each list and in each step of a build.
+Official images have 5,000 at most."""
+CALMEST = 10 * 10**9
+"""Billionths of a second between two health checks of a container at least: each is some work of
+the engine itself, which no limit of the container holds."""
+ENGINES_OWN = 30 * 10**9
+"""What engines take for an interval that is not said."""
 
 
 def needs_approval(environment: str) -> bool:
@@ -198,6 +208,34 @@ def can_keep(size: int, most: int) -> Decision:
         "begin with a smaller image, or copy less into it, and build again",
         rule="images have a limit (spec: hands 35)",
     )
+
+
+def can_describe(image: Mapping[str, Any]) -> Decision:
+    """Decide whether an image says so little of itself that engines can repeat it."""
+    if len(json.dumps(image.get("Config") or {})) <= MOST_DESCRIPTION:
+        return Allow("images have a limit (spec: hands 35)")
+    return describes_too_much()
+
+
+def describes_too_much() -> Deny:
+    """The refusal of an image with a long description."""
+    return deny(
+        Code.TOO_LARGE,
+        f"the image says over {MOST_DESCRIPTION} bytes of itself",
+        "write fewer or shorter ENV, LABEL, EXPOSE, VOLUME and CMD instructions, and build again",
+        rule="images have a limit (spec: hands 35)",
+    )
+
+
+def health_check_of(image: Mapping[str, Any]) -> dict[str, Any] | None:
+    """The health check of an image, not more often than engines bear; None where it has none."""
+    own = (image.get("Config") or {}).get("Healthcheck") or {}
+    if not own.get("Test"):
+        return None
+    calm = {"Interval": max(own.get("Interval") or ENGINES_OWN, CALMEST)}
+    if own.get("StartInterval"):
+        calm["StartInterval"] = max(own["StartInterval"], CALMEST)
+    return {**own, **calm}
 
 
 def volumes_of(image: Mapping[str, Any]) -> list[str]:

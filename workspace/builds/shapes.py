@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-from pydantic import Field, TypeAdapter
+from pydantic import ConfigDict, Field, TypeAdapter, with_config
 from typing_extensions import TypedDict
 
 EngineId = Annotated[str, Field(pattern=r"^[A-Za-z0-9:._-]{1,128}$")]
@@ -17,9 +17,34 @@ class Named(TypedDict):
     Id: EngineId
 
 
-class ImageConfig(TypedDict, total=False):
-    """How an image is to be run."""
+class ListedContainer(Named, total=False):
+    """A container in a list of them."""
 
+    Names: list[str] | None
+
+
+class ListedImage(Named, total=False):
+    """An image in a list of them."""
+
+    RepoTags: list[str] | None
+
+
+class HealthCheck(TypedDict, total=False):
+    """How an engine looks after a container; times in billionths of a second, 0 for its own."""
+
+    Test: list[str] | None
+    Interval: int
+    Timeout: int
+    StartPeriod: int
+    StartInterval: int
+    Retries: int
+
+
+@with_config(ConfigDict(extra="allow"))
+class ImageConfig(TypedDict, total=False):
+    """How an image is to be run; what else is in it counts for its length."""
+
+    Healthcheck: HealthCheck | None
     User: str | None
     ExposedPorts: dict[str, Any] | None
     Volumes: dict[str, Any] | None
@@ -91,4 +116,5 @@ class PodmanInfo(TypedDict):
 
 
 NAMED, IMAGE, CONTAINER = TypeAdapter(Named), TypeAdapter(Image), TypeAdapter(Container)
+CONTAINERS, IMAGES = TypeAdapter(list[ListedContainer]), TypeAdapter(list[ListedImage])
 INFO, PODMAN_INFO = TypeAdapter(EngineInfo), TypeAdapter(PodmanInfo)

@@ -35,6 +35,8 @@ class Engine:
     address: str = "127.0.0.1"
 
     size: int = 1000
+    config: dict = field(default_factory=dict)
+    """What images say that are built."""
     limits: dict = field(
         default_factory=lambda: {"MemoryLimit": True, "PidsLimit": True, "CpuCfsQuota": True}
     )
@@ -145,18 +147,36 @@ class Handler(BaseHTTPRequestHandler):
         else:
             for image in self.engine.images.values():  # the name moves to the new one
                 image["RepoTags"] = [tag for tag in image["RepoTags"] if tag != self.query["t"]]
-            digest = self.engine.image(
-                "sha256:" + hashlib.sha256(self.body).hexdigest(), self.query["t"]
-            )
+            digest = "sha256:" + hashlib.sha256(self.body).hexdigest()
+            if digest in self.engine.images:
+                self.engine.images[digest]["RepoTags"].append(self.query["t"])
+            else:
+                self.engine.image(digest, self.query["t"], **self.engine.config)
             said = [{"stream": "Step 1\n"}, {"aux": {"ID": digest}}]
         self._send(200, b"".join(json.dumps(line).encode() + b"\r\n" for line in said))
 
     def get_images(self, words):
+        if words == ["json"]:
+            (prefix,) = json.loads(self.query["filters"])["reference"]
+            prefix = prefix.removesuffix("*")
+            rows = [
+                {"Id": digest, "RepoTags": image["RepoTags"]}
+                for digest, image in self.engine.images.items()
+                if any(tag.startswith(prefix) for tag in image["RepoTags"])
+            ]
+            return self._send(200, rows)
         wanted = "/".join(words[:-1])
         for digest, image in self.engine.images.items():
             if wanted == digest or wanted in image["RepoTags"]:
                 return self._send(200, image)
         return self._send(404, {"message": "no such image"})
+
+    def post_images(self, words):
+        digest, name = words[0], f"{self.query['repo']}:{self.query['tag']}"
+        for image in self.engine.images.values():  # the name moves
+            image["RepoTags"] = [tag for tag in image["RepoTags"] if tag != name]
+        self.engine.images[digest]["RepoTags"].append(name)
+        return self._send(201)
 
     def delete_images(self, words):
         name = "/".join(words)
@@ -216,8 +236,8 @@ class Handler(BaseHTTPRequestHandler):
         if words == ["json"]:
             wanted = dict(each.split("=", 1) for each in json.loads(self.query["filters"])["label"])
             rows = [
-                {"Id": each["Id"]}
-                for each in self.engine.containers.values()
+                {"Id": each["Id"], "Names": [f"/{name}"]}
+                for name, each in self.engine.containers.items()
                 if wanted.items() <= each["Config"]["Labels"].items()
             ]
             return self._send(200, rows)

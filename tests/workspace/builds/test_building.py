@@ -4,13 +4,15 @@ import json
 
 import pytest
 
+from core import outgoing
 from core.database import in_transaction
 from core.decision import Denied
 from ledger.models import Event
 from tests.patience import wait_until
-from tests.workspace.builds.world import call, code
+from tests.workspace.builds.world import DIGEST, call, code
 from toolbox.space import STORAGE_FULL
 from workspace.builds import containers, context, dockerfiles, images
+from workspace.builds import engine as engines
 from workspace.builds.models import ImageBuild
 from workspace.files.places import own_tree
 from workspace.runs import watching
@@ -47,7 +49,8 @@ class TestABuild:
         assert result["digest"] in engine.images
         row = ImageBuild.objects.get()
         assert (row.digest, row.service, row.path) == (result["digest"], "api", "docker/api/")
-        assert query["t"] == row.tag
+        assert engine.images[row.digest]["RepoTags"] == [row.tag]
+        assert query["t"] not in json.dumps(result)
         assert {e.action for e in Event.objects.filter(subject=f"image:{row.tag}")} == {
             "image.build_started", "image.built",
         }  # fmt: skip
@@ -110,8 +113,12 @@ class TestABuild:
     def test_is_named_apart_from_other_organisations_images(self, devops, engine, folder):
         build(devops, tag="api")
         ((query, _),) = engine.builds
-        assert query["t"].startswith("nexus-")
-        assert query["t"].endswith(f"-o{devops.organisation_id}-api:latest")
+        ((name,),) = (image["RepoTags"] for image in engine.images.values())
+        own = containers.image_prefix(devops.organisation_id)
+        assert own.startswith("nexus-")
+        assert own.endswith(f"-o{devops.organisation_id}-")
+        assert query["t"].startswith(own)
+        assert name == f"{own}api:latest"
 
     def test_is_found_by_its_whole_name_only(self, devops, engine, folder):
         """Podman takes the pieces after a slash for a short name of the image, for everyone."""
@@ -207,6 +214,15 @@ class TestABuild:
             assert set(engine.images) == {theirs, built[0], *built[-2:]}, number
             engine.trouble["DELETE /images/" + built[0]] = 409  # a container needs it
 
+    def test_does_so_where_the_list_of_all_is_too_large(self, devops, engine, folder, settings):
+        """Images from before this version may say much of themselves in it."""
+        settings.CONTAINER_IMAGES = 1
+        engine.trouble["GET /images/json"] = b"[" + b" " * 5_000_000
+        for number in range(3):
+            (folder / "app").write_text(f"#!/bin/sh\n# {number}\n")
+            answer = build(devops, tag=f"api:{number}")
+            assert set(engine.images) == {answer.body["result"]["digest"]}
+
     def test_leaves_names_to_newer_images_and_images_to_others(
         self, devops, engine, folder, settings
     ):
@@ -219,6 +235,66 @@ class TestABuild:
             (folder / "app").write_text(f"#!/bin/sh\n# {number}\n")
             build(devops, tag=f"web:{number}")
         assert {first, newer} <= set(engine.images)
+
+    def test_leaves_no_name_to_an_image_that_is_refused(self, devops, engine, folder):
+        """By it the image would stay for ever, and the name would be another image's no more."""
+        api = build(devops).body["result"]["digest"]
+        (folder / "app").write_text("#!/bin/sh\n# web\n")
+        web = build(devops, tag="web:1").body["result"]["digest"]
+        before = {digest: list(image["RepoTags"]) for digest, image in engine.images.items()}
+        (folder / "app").write_text("#!/bin/sh\n")
+        assert code(build(devops, tag="web:1")) == "INVALID_PARAMS"
+        assert {digest: image["RepoTags"] for digest, image in engine.images.items()} == before
+        assert before.keys() == {api, web}
+
+    @pytest.mark.parametrize(
+        ("where", "name", "most"),
+        [(engines, "MOST_ANSWER", 10_000), (outgoing, "MOST_RECEIVED", 10_000),
+         (engines, "MOST_ANSWER", 4_000_000)],
+    )  # fmt: skip
+    def test_keeps_no_image_that_says_much_of_itself(
+        self, devops, engine, folder, monkeypatch, where, name, most
+    ):
+        """`EXPOSE 1-65535` makes millions of bytes, which are in each answer of the engine."""
+        monkeypatch.setattr(where, name, most)
+        engine.config = {"ExposedPorts": {f"{port}/tcp": {} for port in range(5_000)}}
+        answer = build(devops)
+        assert code(answer) == "TOO_LARGE", answer.body
+        assert not engine.images
+        assert not ImageBuild.objects.exists()
+
+    def test_leaves_nothing_that_it_could_not_look_at(self, devops, engine, folder):
+        engine.trouble[":latest/json"] = 500
+        engine.trouble["POST /build"] = lambda: engine.trouble.update({"/json": 500})
+        assert code(build(devops)) == "DRIVER_UNAVAILABLE"
+        assert not engine.images
+
+    def test_gives_an_image_a_few_names_only(self, devops, engine, folder, monkeypatch):
+        monkeypatch.setattr(images, "MOST_NAMES", 2)
+        digests = {
+            build(devops, tag=f"api:{number}").body["result"]["digest"] for number in range(5)
+        }
+        (digest,) = digests
+        assert len(engine.images[digest]["RepoTags"]) == 3
+
+    @pytest.mark.parametrize("registry", ["", "localhost/", "docker.io/library/"])
+    def test_knows_its_names_however_the_engine_says_them(self, registry):
+        tags = ["nexus-0123456789-o1-api:1", "nexus-0123456789-o2-api:1", "python:3"]
+        rows = [{"Id": DIGEST, "RepoTags": [f"{registry}{tag}" for tag in tags]}]
+        assert images._names_by_digest(rows, "nexus-0123456789-o1-") == {DIGEST: tags[:1]}
+
+    def test_forgets_an_image_when_its_container_is_gone(self, devops, engine, folder, settings):
+        settings.CONTAINER_IMAGES = 1
+        first = build(devops, tag="first:1").body["result"]["digest"]
+        (name,) = engine.images[first]["RepoTags"]
+        engine.trouble[f"DELETE /images/{name}"] = 409
+        for number in range(8):
+            (folder / "app").write_text(f"#!/bin/sh\n# {number}\n")
+            build(devops, tag=f"api:{number}")
+        assert len(engine.images) == 2
+        del engine.trouble[f"DELETE /images/{name}"]
+        build(devops, tag="api:8")
+        assert first not in engine.images
 
     def test_is_broken_off_before_it_fills_the_disk(self, devops, engine, folder, monkeypatch):
         monkeypatch.setattr(watching, "LOOK_EVERY", 0.1)

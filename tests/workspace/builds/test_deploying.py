@@ -83,6 +83,19 @@ class TestADeployment:
             *(set(v.split(",")) for v in scratch.values())
         )
 
+    def test_is_looked_after_no_more_often_than_the_engine_bears(self, devops, engine, api):
+        """Each look is work of the engine itself, outside of the container's limits."""
+        own = {"Test": ["CMD", "true"], "Interval": 10**6, "StartInterval": 10**6, "Retries": 2}
+        engine.image(DIGEST, Healthcheck=own)
+        assert deploy(devops).body["ok"]
+        ((_, container),) = engine.containers.items()
+        calm = {"Interval": 10**10, "StartInterval": 10**10}
+        assert container["Config"]["Healthcheck"] == own | calm
+
+    def test_takes_no_image_that_says_much_of_itself(self, devops, engine, api):
+        engine.image(DIGEST, Labels={"a": "x" * 20_000})
+        assert code(deploy(devops)) == "TOO_LARGE"
+
     def test_shares_no_network_with_another_organisation(self, nexus, devops, engine, api):
         other = found(slug="other")
         built_in(other, engine)
@@ -306,6 +319,18 @@ class TestProduction:
         assert refused.body["details"]["limit"] == 1
         assert Contract.objects.get().used_at is None
         assert deploy(devops).body["result"]["state"] == "succeeded"  # it takes its own place
+
+    def test_has_no_place_by_the_labels_of_a_build(self, nexus, devops, engine, api, settings):
+        """The container of a step of a build has the labels that its Dockerfile says."""
+        settings.CONTAINER_SERVICES = 1
+        assert deploy(devops).body["result"]["state"] == "succeeded"
+        labels = containers.labels_of(nexus.id, "staging", "web")
+        step = {"Id": "c" * 64, "Config": {"Labels": labels}, "State": {"Running": True}}
+        engine.containers["angry_hopper"] = step
+        web = built_in(nexus, engine, OTHER, "web")
+        refused = deploy(devops, artifact=web)
+        assert code(refused) == "QUOTA_EXCEEDED"
+        assert refused.body["details"]["used"] == 1
 
     def test_keeps_it_where_the_engine_drops_limits(self, nexus, devops, engine, api):
         approve(nexus)
