@@ -44,7 +44,7 @@ _lock = Lock()
 
 @contextmanager
 def turn(organisation_id: int, source: str) -> Iterator[None]:
-    """An organisation's one turn to speak with its source; what fails inside is a GitFailed.
+    """An organisation's one turn to speak with its source; what fails inside is a Denied.
 
     After a long wait in vain others have their turn for as long. Raises Denied DRIVER_UNAVAILABLE.
     """
@@ -68,7 +68,7 @@ def turn(organisation_id: int, source: str) -> Iterator[None]:
         )
     try:
         yield
-    except GitFailed:
+    except Denied:  # a GitFailed, or that no program starts: the other machine can say so, too
         ended = time.monotonic()
         if ended - begun > SLOW:
             with _lock:

@@ -35,7 +35,7 @@ from workspace.git.garbage import collect_garbage
 from workspace.git.models import Branch, Draft, MoveKind, Repository
 from workspace.git.pushing_back import push_back, push_back_due
 from workspace.git.repositories import bare_of, create_repositories, ensure_repository
-from workspace.git.running import GitFailed
+from workspace.git.running import MACHINE_IS_FULL, GitFailed
 from workspace.git.worktree import AgentWorkTree
 from workspace.tree import work_tree
 
@@ -715,7 +715,7 @@ class TestASourceThatHangs:
         with foreign_repository.turn(load_company("dev-team").organisation.id, ""):
             set_repository(other)
 
-    @pytest.mark.parametrize("answer", ["none", "an error"])
+    @pytest.mark.parametrize("answer", ["none", "an error", "that no program starts"])
     def test_is_left_alone_for_as_long_as_it_was_waited_for(
         self, nexus, other, monkeypatch, answer
     ):
@@ -730,9 +730,12 @@ class TestASourceThatHangs:
             clock.now += 100
             if answer == "none":
                 raise GitFailed("clone", None, b"no answer within 100 s")
+            if answer == "that no program starts":  # the other machine can say this of itself
+                raise Denied(MACHINE_IS_FULL)
             return SimpleNamespace(returncode=128, stdout=b"", stderr=b"Connection timed out")
 
-        silent, vain = str(other), pytest.raises(CommandError, match="cannot be imported")
+        said = "cannot be imported|can start no more programs"
+        silent, vain = str(other), pytest.raises(CommandError, match=said)
         with monkeypatch.context() as patched, vain:
             patched.setattr(importing, "run_git", slow)
             set_repository(silent)
