@@ -205,6 +205,7 @@ class TestALongRun:
             watcher._next = 0.0
             watcher(bytes([byte]))
         assert "".join(piece["output"] for piece in printed(backend)) == "ä€😀"
+        assert watcher.size == len("ä€😀".encode()) + 512 * len(printed(backend))
         row.refresh_from_db()
         assert row.output == "ä€😀"
 

@@ -58,8 +58,8 @@ class RecordedRun:
 
     @property
     def size(self) -> int:
-        """The bytes of its log."""
-        return len(self._watcher.output)
+        """The bytes that count for it (Spec: settings 6)."""
+        return self._watcher.size
 
     def require_right(self) -> None:
         """Look whether the right to it holds still. Raises Denied INVALID_TRANSITION where it has

@@ -15,6 +15,7 @@ from core.decision import Allow, Denied, Deny
 from ledger.services import record
 from orgchart.policy.vocabulary import ToolMode
 from toolbox.caller import Caller
+from toolbox.denial_limits import EVENT_BYTES
 from toolbox.registry import REGISTRY
 from toolbox.rules import can_use
 from toolbox.scopes import active_scopes
@@ -57,8 +58,13 @@ class RunWatcher:
         self._row, self._caller = row, caller
         self._right = RunRight(caller)
         self._decoder = getincrementaldecoder("utf-8")("replace")
-        self._kept = self._sent = 0
+        self._kept = self._sent = self._pieces = 0
         self._next = time.monotonic() + LOOK_EVERY
+
+    @property
+    def size(self) -> int:
+        """The bytes of its log, and of the events in which it was streamed."""
+        return len(self.output) + self._pieces * EVENT_BYTES
 
     @property
     def text(self) -> str:
@@ -121,6 +127,7 @@ class RunWatcher:
             )
             wake(self._caller.agent.id)
         self._sent += len(piece)
+        self._pieces += 1
         return True
 
     def _why_to_stop(self) -> str:
