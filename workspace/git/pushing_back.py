@@ -102,7 +102,10 @@ def _push(repository: Repository, commit: str, seconds: float) -> None:
         with turn(repository.organisation_id, repository.source):
             done = run_git(words, environment=environment_for(repository.source), seconds=seconds)
             if done.returncode != 0:
-                raise GitFailed("push", done.returncode, done.stderr or done.stdout)  # noqa: TRY301
+                # What it refused, and why; the rest of the output is of no use without that.
+                lines = done.stdout.splitlines(keepends=True)
+                refused = b"".join(line for line in lines if line.startswith(b"!"))
+                raise GitFailed("push", done.returncode, refused + done.stderr)  # noqa: TRY301
     except GitFailed as problem:
         raise refuse(
             Code.INVALID_TRANSITION,

@@ -875,5 +875,6 @@ class TestPushBack:
                 caller=hands.company.person("Board"),
             )  # fmt: skip
         assert refusal.value.deny.code is Code.INVALID_TRANSITION
+        assert "[rejected] (fetch first)" in str(refusal.value)  # why, in git's words
         assert self.at(other) == moved
         assert not Event.objects.filter(action="repository.pushed_back").exists()
