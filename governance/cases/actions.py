@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from django.utils import timezone
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
@@ -83,7 +84,12 @@ def _steer(name: str, form: type[pages.CaseForm]) -> Callable[[ActRequest], Answ
         if rules.needs_code(groups, steering.action):
             code = str(call.data["code"])
             confirmed = confirmation_codes.confirm(
-                token=token, code=code, purpose=purpose, person=who, now=call.now
+                token=token,
+                code=code,
+                purpose=purpose,
+                person=who,
+                now=call.now,
+                clock=timezone.now(),
             )
         else:
             confirmation_codes.require_shown(token=token, purpose=purpose, person=who)

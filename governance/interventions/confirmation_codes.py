@@ -74,13 +74,17 @@ def preview_token(purpose: Purpose, person: Person) -> str:
     return signing.dumps({"username": person.username, **asdict(purpose)}, salt=SALT)
 
 
-def confirm(*, token: str, code: str, purpose: Purpose, person: Person, now: datetime) -> Confirmed:
+def confirm(
+    *, token: str, code: str, purpose: Purpose, person: Person, now: datetime, clock: datetime
+) -> Confirmed:
     """Check a person's code for what the token shows, in a transaction of its own.
 
-    Every try is kept and uses the code up; guesses of one person wait for each other. A right code
-    that is sent again, as by a double click, is no wrong one. Raises Denied APPROVAL_REQUIRED
-    without an authenticator, for a wrong or used code, after TRIES wrong ones in a row, and for a
-    token of another person, action, case or state.
+    `clock` is the time of this machine, which says at sign-in, too, what code is right: who can
+    sign in can also confirm, whatever time the database has. Every try is kept and uses the code
+    up; guesses of one person wait for each other. A right code that is sent again, as by a double
+    click, is no wrong one. Raises Denied APPROVAL_REQUIRED without an authenticator, for a wrong or
+    used code, after TRIES wrong ones in a row, and for a token of another person, action, case or
+    state.
     """
     require_shown(token=token, purpose=purpose, person=person)
     with transaction.atomic():
@@ -94,7 +98,7 @@ def confirm(*, token: str, code: str, purpose: Purpose, person: Person, now: dat
             raise _refused("you have no authenticator", "enrol one on the page Second factor")
         if is_locked(device.user_id, now):
             raise _refused("your codes are locked after five wrong ones", "try again in an hour")
-        accepted = _verify(device, code, now)
+        accepted = _verify(device, code, clock)
         if not accepted and _is_repeated(device, code, purpose):
             raise _wrong_or_used()
         CodeAttempt.objects.create(
@@ -159,7 +163,7 @@ def pending_device(username: str, device_id: int | None) -> TOTPDevice | None:
     return found
 
 
-def enrol(*, username: str, device_id: int, code: str, now: datetime) -> bool:
+def enrol(*, username: str, device_id: int, code: str, clock: datetime) -> bool:
     """Put the pending device into use if the code is its own; False for a wrong code.
 
     A person who has an authenticator keeps it: False as well.
@@ -170,20 +174,20 @@ def enrol(*, username: str, device_id: int, code: str, now: datetime) -> bool:
         pending = devices.get(device_id)
         if any(each.confirmed for each in devices.values()) or pending is None:
             return False
-        if not _verify(pending, code, now):
+        if not _verify(pending, code, clock):
             return False
         pending.confirmed = True
         pending.save(update_fields=["confirmed"])
     return True
 
 
-def _verify(device: TOTPDevice, code: str, now: datetime) -> bool:
+def _verify(device: TOTPDevice, code: str, clock: datetime) -> bool:
     """Whether the code is the device's and newer than the last one; it is used up by this."""
     number = _number_in(code, device)
     if number is None:
         return False
     totp = TOTP(device.bin_key, device.step, device.t0, device.digits, device.drift)
-    totp.time = now.timestamp()
+    totp.time = clock.timestamp()
     if not totp.verify(number, tolerance=STEPS_OF_DRIFT, min_t=device.last_t + 1):
         return False
     device.last_t = totp.t()

@@ -48,7 +48,7 @@ def codes_page(request: HttpRequest) -> HttpResponse:
     if not enrolled and form.is_valid():
         code = form.cleaned_data["code"]
         if device and confirmation_codes.enrol(
-            username=username, device_id=device.pk, code=code, now=now
+            username=username, device_id=device.pk, code=code, clock=now
         ):
             login(request, next(devices_for_user(request.user)))
             _record(signed_in(request).on(0), now)

@@ -87,7 +87,7 @@ def test_a_code_confirms_once_and_guesses_do_not_add_up(company):
 
     def confirm(code):
         return lambda: confirmation_codes.confirm(
-            token=token, code=code, purpose=purpose, person=person, now=now
+            token=token, code=code, purpose=purpose, person=person, now=now, clock=now
         )
 
     assert codes_of_many(confirm("000000")).count("OK") == 0
@@ -104,7 +104,7 @@ def test_a_right_code_is_taken_by_one(company):
     token, code = confirmation_codes.preview_token(purpose, person), code_of(device, now)
     answers = codes_of_many(
         lambda: confirmation_codes.confirm(
-            token=token, code=code, purpose=purpose, person=person, now=now
+            token=token, code=code, purpose=purpose, person=person, now=now, clock=now
         )
     )
     assert answers.count("OK") == 1

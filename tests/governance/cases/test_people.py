@@ -13,6 +13,7 @@ from django.db.models import F, ProtectedError
 from django.utils import timezone
 from django_otp.plugins.otp_totp.models import TOTPDevice
 
+from core.admin import acts
 from core.decision import Denied
 from governance.cases.by_people import rules, services
 from governance.cases.vocabulary import Outcome, Stage
@@ -55,7 +56,7 @@ def steered(play, service, action, params, *, by=None, now=None, device=None, **
     token = confirmation_codes.preview_token(purpose, person)
     code = code_of(device, now) if device else "000000"
     confirmed = confirmation_codes.confirm(
-        token=token, code=code, purpose=purpose, person=person, now=now
+        token=token, code=code, purpose=purpose, person=person, now=now, clock=now
     )
     return service(
         case_id=row.id, reason="because", expected_version=row.version, person=person, now=now,
@@ -294,7 +295,12 @@ class TestTheDatabase:
         purpose = confirmation_codes.purpose_of("end_case", play.id, 1, {"reason": "r"})
         token = confirmation_codes.preview_token(purpose, person)
         confirmation_codes.confirm(
-            token=token, code=code_of(device, now), purpose=purpose, person=person, now=now
+            token=token,
+            code=code_of(device, now),
+            purpose=purpose,
+            person=person,
+            now=now,
+            clock=now,
         )
         with pytest.raises(ProtectedError), transaction.atomic():
             device.user.delete()
@@ -319,8 +325,9 @@ class TestCodes:
         purpose = confirmation_codes.purpose_of(**shown)
         asked = confirmation_codes.purpose_of(**{**shown, **changes})
         token = confirmation_codes.preview_token(purpose, play.company.person("Board"))
+        now = now or self.now
         return confirmation_codes.confirm(
-            token=token, code=code, purpose=asked, person=person, now=now or self.now
+            token=token, code=code, purpose=asked, person=person, now=now, clock=now
         )
 
     def test_are_used_once(self, play):
@@ -381,7 +388,12 @@ class TestCodes:
 
         def confirm():
             return confirmation_codes.confirm(
-                token=token, code=code, purpose=purpose, person=person, now=self.now
+                token=token,
+                code=code,
+                purpose=purpose,
+                person=person,
+                now=self.now,
+                clock=self.now,
             )
 
         if accepted:
@@ -506,11 +518,11 @@ class TestEnrolling:
         device, now = confirmation_codes.new_device("alice"), timezone.now()
         wrong = f"{(int(code_of(device, now)) + 1) % 10**6:06d}"
         assert not confirmation_codes.enrol(
-            username="alice", device_id=device.id, code=wrong, now=now
+            username="alice", device_id=device.id, code=wrong, clock=now
         )
         assert self.confirmed() == []
         assert confirmation_codes.enrol(
-            username="alice", device_id=device.id, code=code_of(device, now), now=now
+            username="alice", device_id=device.id, code=code_of(device, now), clock=now
         )
         assert self.confirmed() == [device]
 
@@ -518,7 +530,7 @@ class TestEnrolling:
         old, now = confirmation_codes.new_device("alice"), timezone.now()
         new = confirmation_codes.new_device("alice")
         assert not confirmation_codes.enrol(
-            username="alice", device_id=old.id, code=code_of(old, now), now=now
+            username="alice", device_id=old.id, code=code_of(old, now), clock=now
         )
         assert list(TOTPDevice.objects.all()) == [new]
 
@@ -526,7 +538,7 @@ class TestEnrolling:
         mine, now = enrolled("alice"), timezone.now()
         second = confirmation_codes.new_device("alice")
         assert not confirmation_codes.enrol(
-            username="alice", device_id=second.id, code=code_of(second, now), now=now
+            username="alice", device_id=second.id, code=code_of(second, now), clock=now
         )
         assert self.confirmed() == [mine]
 
@@ -608,6 +620,18 @@ class TestPages:
         posted["code"] = code_of(device, timezone.now())
         changed = client.post(address, {**posted, "reason": "another"}).content.decode()
         assert "belongs to something else" in changed
+        assert client.post(address, posted).status_code == 302
+        assert play.at[0] == "stopped"
+
+    def test_take_the_codes_that_signing_in_takes(self, client, play, monkeypatch):
+        """Also where the database has another time. Spec: constitution 20."""
+        device, address = enrolled("alice"), f"/admin/governance/case/{play.id}/end/"
+        ahead = lambda: timezone.now() + timedelta(minutes=2)  # noqa: E731
+        monkeypatch.setattr(acts, "database_now", ahead)
+        posted = {"reason": "enough", "version": 1}
+        shown = client.post(address, posted).content.decode()
+        posted["token"] = re.search(r'name="token" value="([^"]+)"', shown).group(1)
+        posted["code"] = code_of(device, timezone.now())
         assert client.post(address, posted).status_code == 302
         assert play.at[0] == "stopped"
 
