@@ -3,6 +3,7 @@
 import os
 import re
 import secrets
+import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from hashlib import sha256
@@ -23,6 +24,17 @@ WIDEST_PROXIES = {4: 10, 6: 20}  # bits of a public prefix: no provider's proxie
 UIDS = 65_536  # user numbers of one installation
 FIRST_UID_RANGE = 0x1000_0000
 UID_RANGES = 24_576
+
+
+def choose_temporary_folder() -> None:
+    """Choose where temporary files lie by its name and rights alone, for all processes alike.
+
+    The library would write something to try each folder, at its first use. Of full disks it would
+    then say that there is no such folder, and a call would fail as if by a fault of ours.
+    """
+    named = next(filter(None, map(os.environ.get, ("TMPDIR", "TEMP", "TMP"))), "/tmp")  # noqa: S108
+    if os.access(named, os.W_OK | os.X_OK):
+        tempfile.tempdir = os.path.abspath(named)  # noqa: PTH100  as the library keeps it
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,6 +12,7 @@ from nexus_site.databases import connection_as, database_from_url, embedded_data
 from nexus_site.environment import (
     UIDS,
     Environment,
+    choose_temporary_folder,
     first_uid,
     kept_secret,
     mail_server_from_url,
@@ -28,6 +29,7 @@ PRODUCTION = WHERE == "production"
 DEBUG = env.flag("DEBUG", default=False)
 
 # Places
+choose_temporary_folder()
 NEXUS_VAR = env.path("NEXUS_VAR", BASE_DIR / "var")
 WORKSPACE_ROOT = env.path(
     "WORKSPACE_ROOT", env.path("NEXUS_COMPANY_ROOT", NEXUS_VAR / "company")

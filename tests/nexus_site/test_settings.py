@@ -7,6 +7,7 @@ import socket
 import ssl
 import stat
 import sys
+import tempfile
 import traceback
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import redirect_stderr
@@ -73,6 +74,24 @@ def settings_of(tmp_path, *names, **environment):
 def read(done):
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)
+
+
+class TestTemporaryFiles:
+    def test_have_a_folder_while_every_disk_is_full(self, tmp_path, monkeypatch):
+        """Spec: clocks 11."""
+
+        def is_full():
+            raise FileNotFoundError("no usable temporary directory found")
+
+        def find():
+            os.environ |= {"TMPDIR": str(tmp_path), "NEXUS_VAR": str(tmp_path / "var")}
+            del sys.modules["nexus_site.settings"]
+            importlib.import_module("nexus_site.settings")
+            return 0 if tempfile.gettempdir() == str(tmp_path) else 1
+
+        monkeypatch.setattr(tempfile, "tempdir", None)
+        monkeypatch.setattr(tempfile, "_get_default_tempdir", is_full)
+        assert status_of(fork(find), wait=True) == 0
 
 
 class TestTheDefaultMode:
