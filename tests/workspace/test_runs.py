@@ -8,7 +8,7 @@ from dataclasses import replace
 from datetime import timedelta
 
 import pytest
-from django.db import connection
+from django.db import OperationalError, connection
 from django.db.models import F
 from django.utils import timezone
 
@@ -228,6 +228,17 @@ class TestQueue:
         first = self.started(backend)
         Run.objects.filter(id=first.id).update(ends_by=timezone.now() - timedelta(seconds=1))
         assert self.started(backend).id != first.id
+
+    def test_forgets_a_run_that_the_database_did_not_let_start(self, backend, monkeypatch):
+        """As where somebody holds a lock on a table. Its agent's next run need not wait for it."""
+
+        def record(*_, **__):
+            raise OperationalError("canceling statement due to lock timeout")
+
+        monkeypatch.setattr(queue, "record", record)
+        with pytest.raises(OperationalError):
+            self.started(backend)
+        assert not Run.objects.exists()
 
     def test_starts_no_two_of_one_agent_however_many_ask(self, backend, monkeypatch):
         monkeypatch.setattr(queue, "PATIENCE", 1.0)

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from datetime import datetime, timedelta
 from weakref import WeakSet
 
 from django.conf import settings
-from django.db import transaction
-from django.db.models import Q
+from django.db import Error, transaction
+from django.db.models import Q, QuerySet
 
 from core.actions import Action
 from core.database import hold_lock
@@ -48,13 +49,22 @@ def take_turn(
         ends_by=caller.clock.now() + timedelta(seconds=PATIENCE) + GRACE,
     )
     OWN.add(row)
-    waiting = Run.objects.filter(id=row.id, ended_at=None)
+    try:
+        _wait_for_turn(row, caller, seconds, right)
+    except Error:  # else the next run of its agent would wait for this one, which never starts
+        with suppress(Error):
+            _waiting(row).delete()
+        raise
+    return row
+
+
+def _wait_for_turn(row: Run, caller: Caller, seconds: float, right: RunRight) -> None:
     until = time.monotonic() + PATIENCE
     while not _start(row, caller, seconds, right):
         by = Run.objects.filter(id=row.id).values_list("stopped_for", flat=True).first()
         if by:
             raise Denied(stopped(row.id, by, caller.agent.superior))
-        if time.monotonic() > until and waiting.delete()[0]:
+        if time.monotonic() > until and _waiting(row).delete()[0]:
             raise refuse(
                 Code.RATE_LIMITED,
                 "the runs before this one in the organisation's queue are still under way",
@@ -64,9 +74,13 @@ def take_turn(
             )
         time.sleep(LOOK_EVERY)
         ended = right.why_ended()
-        if ended and waiting.delete()[0]:
+        if ended and _waiting(row).delete()[0]:
             raise Denied(stopped(row.id, ended, caller.agent.superior))
-    return row
+
+
+def _waiting(row: Run) -> QuerySet[Run]:
+    """The run, as long as it waits for its turn."""
+    return Run.objects.filter(id=row.id, ended_at=None, started_at=None)
 
 
 def _start(row: Run, caller: Caller, seconds: float, right: RunRight) -> bool:
@@ -83,8 +97,7 @@ def _start(row: Run, caller: Caller, seconds: float, right: RunRight) -> bool:
             return False
         row.started_at = now
         row.ends_by = now + timedelta(seconds=seconds) + GRACE
-        waiting = Run.objects.filter(id=row.id, ended_at=None)
-        if not waiting.update(started_at=now, ends_by=row.ends_by):
+        if not _waiting(row).update(started_at=now, ends_by=row.ends_by):
             return False
         record(
             Action.RUN_STARTED,
