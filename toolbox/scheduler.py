@@ -90,13 +90,13 @@ def has_run_recently(name: str, *, now: datetime) -> bool:
 
 
 def seconds_since_last_run(*, now: datetime) -> float | None:
-    """Seconds since any job ran; None if no job ever ran.
+    """Seconds since any job ran, 0 at least; None if no job ever ran.
 
     A run in the future does not count, as for `has_run_recently`: it would hide that none follows.
     """
     runs = JobRun.objects.filter(last_at__lte=now + SKEW)
     last = runs.aggregate(last=Max("last_at"))["last"]
-    return None if last is None else float((now - last).total_seconds())
+    return None if last is None else max(0.0, (now - last).total_seconds())
 
 
 def scheduler_problem(*, now: datetime) -> str:

@@ -14,6 +14,7 @@ from io import StringIO
 from pathlib import Path
 
 import httpx
+import psycopg
 import pytest
 from django.core.management.base import CommandError
 from django.db import OperationalError
@@ -248,16 +249,23 @@ class TestWhatIsMissing:
         with pytest.raises(up.CannotStart, match="run `make env`, or name a REDIS_URL"):
             up.prepare(plan)
 
-    def test_is_the_database(self, settings, monkeypatch):
+    @pytest.mark.parametrize(
+        ("cause", "said_next"),
+        [
+            (psycopg.OperationalError(), "Look at DATABASE_URL"),
+            (psycopg.errors.LockNotAvailable(), "Somebody holds a lock on a table"),
+        ],
+    )
+    def test_is_the_database(self, settings, monkeypatch, cause, said_next):
         def fail():
-            raise OperationalError("couldn't get a connection after 20.00 sec")
+            raise OperationalError("couldn't get a connection after 20.00 sec") from cause
 
         settings.DATABASE_URL, said = "postgresql://elsewhere/nexus", StringIO()
         monkeypatch.setattr("nexus_site.management.commands.up.alone_on_database", fail)
         monkeypatch.setattr(roles, "become_owner", lambda: None)
         assert Command(stderr=said).begin() == 1
         assert "The database cannot be used: couldn't get" in said.getvalue()
-        assert "Look at DATABASE_URL" in said.getvalue()
+        assert said_next in said.getvalue()
 
     def test_is_a_company_of_more_agents_than_there_may_be(self, db, settings, monkeypatch):
         settings.NEXUS_ORGANISATION_AGENTS, said = 1, StringIO()

@@ -376,6 +376,7 @@ class TestAClockThatWasSetBack:
         before = NOW - timedelta(seconds=30)
         assert scheduler.scheduler_problem(now=before) == ""
         assert not scheduler.late_jobs(now=before)
+        assert scheduler.seconds_since_last_run(now=before) == 0  # people read it
 
 
 class TestSchedule:

@@ -14,6 +14,7 @@ from typing import Any
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
 from django.db import OperationalError
+from psycopg.errors import LockNotAvailable
 
 from core.database import database_now
 from core.decision import Denied
@@ -124,11 +125,8 @@ class Command(BaseCommand):
         ) as error:
             self.stderr.write(str(error))
             return 1
-        except OperationalError as problem:
-            named = "DATABASE_URL" if settings.DATABASE_URL else "postgres.log under NEXUS_VAR"
-            self.stderr.write(
-                f"The database cannot be used: {problem}. Look at {named} and at the lines above"
-            )
+        except OperationalError as failure:
+            self.stderr.write(f"The database cannot be used: {failure}. {_what_to_do(failure)}")
             return 1
         return 0
 
@@ -181,3 +179,13 @@ class Command(BaseCommand):
         """Tell the person at the terminal what nothing tells again. Raises OSError."""
         self.stdout.write(text)
         self.stdout.flush()
+
+
+def _what_to_do(problem: OperationalError) -> str:
+    if isinstance(problem.__cause__, LockNotAvailable):
+        return (
+            "Somebody holds a lock on a table, as an operator's open transaction does: end it "
+            "(`SELECT pid, query FROM pg_stat_activity WHERE xact_start < now() - interval '20 s'`)"
+        )
+    named = "DATABASE_URL" if settings.DATABASE_URL else "postgres.log under NEXUS_VAR"
+    return f"Look at {named} and at the lines above"
