@@ -28,7 +28,7 @@ from workspace.sandbox.weaknesses import status as isolation_status
 
 QUICKLY = {"connect_timeout": 2, "target_session_attrs": "read-write"}
 """Seconds, psycopg's least; and a replica that only reads is no database to work with."""
-QUESTION, SECONDS = "SELECT 1", 2.0
+QUESTION, ANSWER_SECONDS = "SELECT 1", 2.0
 """A proxy lends connections of a server that hangs: only an answer shows that it works."""
 NO_LONG_WAIT = "SET LOCAL lock_timeout = '2s'"
 LOOPBACK = frozenset({"127.0.0.1", "::1"})
@@ -84,7 +84,7 @@ def database_problem() -> str:
     """
     try:
         with Connection.connect(**connection.get_connection_params() | QUICKLY) as asked:
-            asked.patience = SECONDS
+            asked.patience = ANSWER_SECONDS
             asked.execute(QUESTION)
     except (psycopg.Error, PostgresUnavailable) as error:
         return type(error).__name__

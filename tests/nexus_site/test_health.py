@@ -129,7 +129,7 @@ class TestReady:
     def test_waits_for_no_server_that_hangs(self, client, broker, monkeypatch):
         """A proxy in front of it still takes connections."""
         monkeypatch.setattr(health, "QUESTION", "SELECT pg_sleep(5)")
-        monkeypatch.setattr(health, "SECONDS", 0.2)
+        monkeypatch.setattr(health, "ANSWER_SECONDS", 0.2)
         answer = client.get("/readyz")
         assert (answer.status_code, answer.json()["status"]) == (503, "unavailable")
 
