@@ -89,7 +89,7 @@ class Cursor(base.ServerBindingCursor):
         return super().execute(query, params, prepare=prepare, **more)  # type: ignore[misc]
 
 
-class Connection(psycopg.Connection[Any]):
+class PatientConnection(psycopg.Connection[Any]):
     """Psycopg's, which gives up a server that does not even end what takes too long.
 
     A server that is stopped, or whose disk hangs, acknowledges what it is sent and answers nothing.
@@ -127,7 +127,7 @@ class DatabaseWrapper(base.DatabaseWrapper):
     """The embedded PostgreSQL is started by its first process and stopped by its last."""
 
     isolation_level = psycopg.IsolationLevel.READ_COMMITTED
-    _lent: Connection | None = None
+    _lent: PatientConnection | None = None
     _looked_at = 0.0
 
     def get_connection_params(self) -> dict[str, Any]:
@@ -153,7 +153,7 @@ class DatabaseWrapper(base.DatabaseWrapper):
         pools: dict[str, NewestFirst] = self._connection_pools  # type: ignore[attr-defined]
         if self.alias not in pools:
             pool = NewestFirst(
-                connection_class=Connection,
+                connection_class=PatientConnection,
                 kwargs={**self.get_connection_params(), "autocommit": True},  # Django sets it later
                 open=False,
                 configure=self._configure_connection,  # type: ignore[attr-defined]
@@ -206,7 +206,7 @@ class DatabaseWrapper(base.DatabaseWrapper):
         self._looked_at = time.monotonic()
         super().close_if_unusable_or_obsolete()
 
-    def _connect_first(self, pool: NewestFirst, lent: Connection) -> None:
+    def _connect_first(self, pool: NewestFirst, lent: PatientConnection) -> None:
         """Let Django make a connection ready; the pool has it again where that fails."""
         self._lent = lent
         try:
@@ -223,7 +223,7 @@ class DatabaseWrapper(base.DatabaseWrapper):
         new: psycopg.Connection = self._lent or super().get_new_connection(conn_params)
         return new
 
-    def _lend(self, pool: NewestFirst) -> Connection:
+    def _lend(self, pool: NewestFirst) -> PatientConnection:
         """A connection of the pool that the server has not ended meanwhile.
 
         After a restart or a failover every connection in the pool is dead; each is thrown away here
@@ -231,14 +231,14 @@ class DatabaseWrapper(base.DatabaseWrapper):
         """
         pool.open()
         while True:
-            connection: Connection = pool.getconn()
+            connection: PatientConnection = pool.getconn()
             if not is_ended(connection):
                 return connection
             connection.close()
             pool.putconn(connection)  # which makes a fresh one instead
 
 
-def _meet_server(new: Connection) -> None:
+def _meet_server(new: PatientConnection) -> None:
     """Forget what was read from another server, before anything is read from this one.
 
     And set how long this process's statements may take there.
