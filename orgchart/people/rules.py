@@ -21,6 +21,7 @@ Right = tuple[str, int | None]
 STAFF = "staff"
 SUPERUSER = "superuser"
 RULE = "a right of a user needs a second person (spec: people 42)"
+TWO_PERSONS = "the code and the password are with two persons (spec: people 49)"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -268,16 +269,50 @@ def can_have_code(
     `known_to` begins with who chose it last. Where each of these members may know it, only the user
     and who chose it last may not (Spec: people 58).
     """
-    know = {username, *known_to}
-    others = {name for name in members if who_may_act_as(name, acting_as).isdisjoint(know)}
-    if by in others or (not others and by not in (username, *known_to[:1])):
-        return Allow("the code and the password are with two persons (spec: people 49)")
+    if _is_another(by, username, known_to, members, acting_as):
+        return Allow(TWO_PERSONS)
     return deny(
         Code.NOT_YOURS,
         f"you would have the code of {username} and may know the password, too",
         f"let another member of the Board do it, or first let one choose a password for {username}",
-        rule="the code and the password are with two persons (spec: people 49)",
+        rule=TWO_PERSONS,
     )
+
+
+def can_know_password(
+    by: str,
+    username: str,
+    code_from: str,
+    members: Collection[str],
+    acting_as: Mapping[str, frozenset[str]],
+) -> Decision:
+    """Decide whether a person may choose the password of a user: not who may have the code.
+
+    `code_from` is who was shown it, or '' where none is asked.
+    """
+    have = [code_from, *sorted(who_may_act_as(code_from, acting_as) - {code_from})]
+    if not code_from or _is_another(by, username, have, members, acting_as):
+        return Allow(TWO_PERSONS)
+    return deny(
+        Code.NOT_YOURS,
+        f"you would know the password of {username} and may have the code, too",
+        "let another member of the Board choose the password, or first let one give a new code by "
+        "removing the second factor",
+        rule=TWO_PERSONS,
+    )
+
+
+def _is_another(
+    by: str,
+    username: str,
+    holders: Sequence[str],
+    members: Collection[str],
+    acting_as: Mapping[str, frozenset[str]],
+) -> bool:
+    """Whether a person is certainly neither the user nor one of these; the first holds it last."""
+    same = {username, *holders}
+    others = {name for name in members if who_may_act_as(name, acting_as).isdisjoint(same)}
+    return by in others or (not others and by not in (username, *holders[:1]))
 
 
 def confirmers(asked: Collection[int], boards: Mapping[int, Collection[str]]) -> frozenset[str]:

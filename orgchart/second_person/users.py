@@ -64,12 +64,17 @@ def change_user(
 
 
 def require_password_change(*, user: User, who: SignedIn) -> None:
-    """Check that a person may choose another user's password (Spec: people 44). Raises Denied."""
+    """Check that a person may choose another user's password. Raises Denied.
+
+    Spec: people 44; and people 49, where a code is asked of the user.
+    """
     with transaction.atomic():
         who = _locked(who)
-        now = standing_of(user)
-        asked, _ = _asked(who, user, rules.NOTHING, now)
-        require(rules.can_set_password(asked, user.get_username()))
+        asked, boards = _asked(who, user, rules.NOTHING, standing_of(user))
+        name, members = user.get_username(), rules.confirmers(boards, boards)
+        require(rules.can_set_password(asked, name))
+        shown_to = code_from(user.pk)
+        require(rules.can_know_password(who.username, name, shown_to, members, acting_as()))
 
 
 def remove_second_factor(*, user: User, who: SignedIn, reason: str, now: datetime) -> str:

@@ -325,6 +325,18 @@ class TestAPassword:
         hans.refresh_from_db()
         assert hans.check_password(PASSWORD + "x")
 
+    def test_is_not_chosen_by_who_has_the_code(self, board, second, member):
+        """Spec: people 49. Who has both would enter the code, and be taken for the user."""
+        hans = member("hans")
+        with transaction.atomic():
+            ask_for_code(user=hans, code_from="board")
+        assert "and may have the code, too" in self.sent(board, hans).content.decode()
+        hans.refresh_from_db()
+        assert hans.check_password(PASSWORD)
+        self.sent(second, hans)
+        hans.refresh_from_db()
+        assert hans.check_password(PASSWORD + "x")
+
     def test_is_chosen_by_the_only_member_of_the_board(self, board, member):
         hans = member("hans", HR)
         self.sent(board, hans)

@@ -212,6 +212,25 @@ class TestOnePersonWithTwoNames:
         found = rules.can_have_code(by, "eve", known_to, members, self.ACTING_AS)
         assert isinstance(found, Allow) == is_shown
 
+    @pytest.mark.parametrize(
+        ("by", "code_from", "members", "may_choose"),
+        [
+            ("ada", "", {"ada"}, True),
+            ("dan", "ada", {"ada", "dan"}, True),
+            ("ada", "ada", {"ada", "dan"}, False),
+            ("x", "ada", {"ada", "x", "dan"}, False),
+            ("ada", "x", {"ada", "x", "dan"}, False),
+            ("ada", "x", {"ada", "x"}, True),
+            ("x", "x", {"ada", "x"}, False),
+            ("eve", "dan", {"eve", "dan"}, False),
+        ],
+    )
+    def test_chooses_no_password_of_a_user_whose_code_they_may_have(
+        self, by, code_from, members, may_choose
+    ):
+        found = rules.can_know_password(by, "eve", code_from, members, self.ACTING_AS)
+        assert isinstance(found, Allow) == may_choose
+
 
 class TestACode:
     """Spec: people 48."""
