@@ -18,7 +18,7 @@ from core.kept import Kept
 from ledger import chain_end
 from ledger.sealer import read_backlog
 from nexus_site.celery import app
-from nexus_site.run.database.base import PatientConnection
+from nexus_site.run.database.base import BoundedConnection
 from nexus_site.run.postgres import PostgresUnavailable
 from nexus_site.serving.metrics import STATE
 from nexus_site.serving.proxies import client_address
@@ -83,7 +83,8 @@ def database_problem() -> str:
     By a connection of its own: while there is none to be had, the pool would keep who asks waiting.
     """
     try:
-        with PatientConnection.connect(**connection.get_connection_params() | QUICKLY) as asked:
+        quickly = connection.get_connection_params() | QUICKLY
+        with BoundedConnection.connect(**quickly, autocommit=True) as asked:
             asked.patience = ANSWER_SECONDS
             asked.execute(QUESTION)
     except (psycopg.Error, PostgresUnavailable) as error:

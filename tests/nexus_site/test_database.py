@@ -106,7 +106,7 @@ def test_a_server_that_is_not_met_is_given_up(pooled, monkeypatch):
     """As behind a proxy, which lends a connection of a server that hangs."""
     monkeypatch.setattr(database, "SERVER", "SELECT pg_sleep(60), %s")
     monkeypatch.setattr(
-        database.PatientConnection, "patience", min(database.PatientConnection.patience, 0.3)
+        database.BoundedConnection, "patience", min(database.BoundedConnection.patience, 0.3)
     )
     end_all()
     with pytest.raises(OperationalError):
@@ -165,7 +165,7 @@ def test_a_limit_of_the_operator_counts(
     where = connection.get_connection_params()
     where = {name: where[name] for name in ("dbname", "user", "host", "port") if where.get(name)}
     options = f"-c statement_timeout={given}"
-    with database.PatientConnection.connect(**where, options=options) as new:
+    with database.BoundedConnection.connect(**where, options=options) as new:
         database._meet_server(new)
         assert new.execute("SHOW statement_timeout").fetchone() == (left,)
         assert new.patience == patience

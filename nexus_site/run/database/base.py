@@ -17,6 +17,7 @@ from psycopg_pool import ConnectionPool
 
 from core.database import PLANNED
 from core.hooks import Hook
+from nexus_site.databases import PATIENCE
 from nexus_site.run import cluster_lock
 from nexus_site.run.postgres import Cluster
 
@@ -43,9 +44,6 @@ and answers with that, in seconds.
 CALL_STATEMENT = "60s"
 """The most that a statement of a call or a page takes (Spec: clocks 19)."""
 
-MEETING = 20.0
-"""Seconds that a server has for each of the first questions; as long as a call waits for a
-connection."""
 GRACE = 10.0
 """Seconds that a server has beyond a statement's limit to say that it ended it."""
 
@@ -89,15 +87,16 @@ class Cursor(base.ServerBindingCursor):
         return super().execute(query, params, prepare=prepare, **more)  # type: ignore[misc]
 
 
-class PatientConnection(psycopg.Connection[Any]):
+class BoundedConnection(psycopg.Connection[Any]):
     """Psycopg's, which gives up a server that does not even end what takes too long.
 
     A server that is stopped, or whose disk hangs, acknowledges what it is sent and answers nothing.
     Each call would keep its thread until it goes on.
     """
 
-    patience: float | None = MEETING
-    """Seconds; once the server is met: without end where statements have no limit."""
+    patience: float | None = PATIENCE
+    """Seconds for the first questions, as long as a call waits for a connection; once the server is
+    met, those of a statement and some more, or without end where statements have no limit."""
 
     def wait(self, gen: Any, interval: float = 0.1, timeout: float | None = None) -> Any:
         """As psycopg does. Raises OperationalError."""
@@ -127,7 +126,7 @@ class DatabaseWrapper(base.DatabaseWrapper):
     """The embedded PostgreSQL is started by its first process and stopped by its last."""
 
     isolation_level = psycopg.IsolationLevel.READ_COMMITTED
-    _lent: PatientConnection | None = None
+    _lent: BoundedConnection | None = None
     _looked_at = 0.0
 
     def get_connection_params(self) -> dict[str, Any]:
@@ -153,7 +152,7 @@ class DatabaseWrapper(base.DatabaseWrapper):
         pools: dict[str, NewestFirst] = self._connection_pools  # type: ignore[attr-defined]
         if self.alias not in pools:
             pool = NewestFirst(
-                connection_class=PatientConnection,
+                connection_class=BoundedConnection,
                 kwargs={**self.get_connection_params(), "autocommit": True},  # Django sets it later
                 open=False,
                 configure=self._configure_connection,  # type: ignore[attr-defined]
@@ -206,7 +205,7 @@ class DatabaseWrapper(base.DatabaseWrapper):
         self._looked_at = time.monotonic()
         super().close_if_unusable_or_obsolete()
 
-    def _connect_first(self, pool: NewestFirst, lent: PatientConnection) -> None:
+    def _connect_first(self, pool: NewestFirst, lent: BoundedConnection) -> None:
         """Let Django make a connection ready; the pool has it again where that fails."""
         self._lent = lent
         try:
@@ -223,7 +222,7 @@ class DatabaseWrapper(base.DatabaseWrapper):
         new: psycopg.Connection = self._lent or super().get_new_connection(conn_params)
         return new
 
-    def _lend(self, pool: NewestFirst) -> PatientConnection:
+    def _lend(self, pool: NewestFirst) -> BoundedConnection:
         """A connection of the pool that the server has not ended meanwhile.
 
         After a restart or a failover every connection in the pool is dead; each is thrown away here
@@ -231,14 +230,14 @@ class DatabaseWrapper(base.DatabaseWrapper):
         """
         pool.open()
         while True:
-            connection: PatientConnection = pool.getconn()
+            connection: BoundedConnection = pool.getconn()
             if not is_ended(connection):
                 return connection
             connection.close()
             pool.putconn(connection)  # which makes a fresh one instead
 
 
-def _meet_server(new: PatientConnection) -> None:
+def _meet_server(new: BoundedConnection) -> None:
     """Forget what was read from another server, before anything is read from this one.
 
     And set how long this process's statements may take there.
