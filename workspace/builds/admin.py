@@ -14,7 +14,7 @@ from core.admin.browsing import PrefixFilter, filter_by
 from core.permissions import Deed
 from workspace.builds.models import Deployment, ImageBuild
 from workspace.builds.settling import look_again, record_as_failed, take_down
-from workspace.builds.vocabulary import MAY_RUN, DeploymentState
+from workspace.builds.vocabulary import DEPLOYMENT_ID, MAY_RUN, DeploymentState
 
 STATES = {
     "succeeded": "success",
@@ -128,7 +128,7 @@ class DeploymentAdmin(ActingAdmin):
         self, request: HttpRequest, rows: QuerySet[Deployment], term: str
     ) -> QuerySet[Deployment] | None:
         """By id; else by a part of the image's name, among the newest."""
-        return rows.filter(id__startswith=term) if term.startswith("DEP-") else None
+        return rows.filter(id__startswith=term) if term.startswith(f"{DEPLOYMENT_ID}-") else None
 
     shown_state = choice_column("state", _("state"), STATES)
     words = shown_column("problem", _("what happened"), block)

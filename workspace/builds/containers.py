@@ -14,7 +14,7 @@ from django.conf import settings
 from workspace.builds.engine import Engine, EngineRefused, EngineUnavailable
 from workspace.builds.models import Deployment
 from workspace.builds.rules import health_check_of, user_of, volumes_of
-from workspace.builds.vocabulary import DeploymentState
+from workspace.builds.vocabulary import DEPLOYMENT_ID, DeploymentState
 from workspace.runs.recording import RecordedRun
 
 WATCHED = 3.0
@@ -23,8 +23,6 @@ PRINTED = "10m"
 """What a container printed is kept up to this size: engines have no limit of their own."""
 SCRATCH = "rw,noexec,nosuid,nodev,size=64m"
 WRITABLE = ("/tmp", "/run")  # noqa: S108  inside the container
-KIND = "DEP-"
-"""How the ids of deployments begin."""
 SYSTEM_CALLS = ["no-new-privileges"]
 
 
@@ -58,7 +56,7 @@ def container_name(row: Deployment) -> str:
 
 def container_prefix(organisation_id: int) -> str:
     """How the names of an organisation's containers begin: no other container has such a name."""
-    return f"{image_prefix(organisation_id)}{KIND}"
+    return f"{image_prefix(organisation_id)}{DEPLOYMENT_ID}-"
 
 
 def owned_by(organisation_id: int) -> dict[str, str]:

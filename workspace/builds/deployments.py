@@ -29,7 +29,7 @@ from workspace.builds.engine import Engine, EngineRefused, EngineUnavailable, op
 from workspace.builds.images import engine_answers, require_engine, require_limits
 from workspace.builds.models import Deployment, ImageBuild
 from workspace.builds.results import DeployedArtifact
-from workspace.builds.vocabulary import DeploymentState
+from workspace.builds.vocabulary import DEPLOYMENT_ID, DeploymentState
 from workspace.runs.recording import FAILED, RecordedRun, recorded_run
 
 log = structlog.get_logger(__name__)
@@ -162,7 +162,7 @@ def _start(caller: Caller, environment: str, built: ImageBuild, now: datetime) -
             if rules.needs_approval(environment):
                 approval = _use_approval(caller, environment, built.digest, now)
             row = Deployment.objects.create(
-                id=timed_id("DEP", now),
+                id=timed_id(DEPLOYMENT_ID, now),
                 organisation_id=caller.organisation_id,
                 environment=environment,
                 service=built.service,

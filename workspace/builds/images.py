@@ -13,7 +13,7 @@ from django.db import connection, transaction
 from contracts.session_contract import require_working_contract
 from core.actions import Action
 from core.database import database_now, hold_lock
-from core.decision import Code, Denied, Deny, refuse
+from core.decision import Code, Denied, refuse, require
 from ledger.services import record
 from orgchart.policy.vocabulary import Access
 from toolbox.caller import Caller
@@ -254,12 +254,8 @@ def _build(engine: Engine, context: bytes, name: str, run: RecordedRun) -> tuple
             path="its build fails",
         ) from refusal
     found = _found(engine, image if rules.DIGEST.fullmatch(image) else name)
-    for decision in (
-        rules.can_keep(found.get("Size") or 0, settings.CONTAINER_IMAGE_BYTES),
-        rules.can_describe(found),
-    ):
-        if isinstance(decision, Deny):
-            raise Denied(decision)
+    require(rules.can_keep(found.get("Size") or 0, settings.CONTAINER_IMAGE_BYTES))
+    require(rules.can_describe(found))
     return str(found["Id"]), said
 
 

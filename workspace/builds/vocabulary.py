@@ -19,6 +19,9 @@ STARTED = (DeploymentState.STARTED,)
 UNKNOWN = (DeploymentState.UNKNOWN,)
 MAY_RUN = (DeploymentState.SUCCEEDED, DeploymentState.UNKNOWN)
 
+DEPLOYMENT_ID = "DEP"
+"""How the ids of deployments begin, and so the names of their containers."""
+
 DEPLOYMENT = Machine(
     "deployment",
     DeploymentState,
