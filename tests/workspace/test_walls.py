@@ -3,6 +3,8 @@
 import errno
 import os
 import stat
+import subprocess
+import sys
 import threading
 import time
 from contextlib import contextmanager, suppress
@@ -314,6 +316,16 @@ class TestWeaknesses:
         monkeypatch.setattr(os, "geteuid", lambda: 0)
         assert driver.required()
 
+    @root_only
+    def test_name_a_right_that_the_service_manager_took_from_root(self):
+        ask = (
+            "import django; django.setup(); "
+            "from workspace.sandbox import driver; print(driver.strongest())"
+        )
+        words = ["setpriv", "--bounding-set=-setuid", sys.executable, "-c", ask]
+        asked = subprocess.run(words, capture_output=True, text=True, check=True)
+        assert "the server's root may not become another user" in asked.stdout
+
     @pytest.mark.django_db
     def test_are_named_on_every_page_of_the_admin(self, monkeypatch, admin_client):
         monkeypatch.setattr(weaknesses, "find_weaknesses", lambda: ["agents share one user"])
@@ -343,8 +355,6 @@ class TestTwoAgents:
             yield bench
 
     def test_do_not_signal_each_other(self, bench):
-        import subprocess
-
         words = ["setpriv", f"--reuid={bench.second.uid}", "--clear-groups", "sleep", "30"]
         with subprocess.Popen(words) as other:
             outcome = bench.run(f"kill -9 {other.pid}; kill -9 -1; true")

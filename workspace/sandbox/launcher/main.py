@@ -188,9 +188,12 @@ def _drop(plan: Plan) -> None:
     """Become the agent's user, for ever, without any right of root."""
     if plan.uid is not None and plan.gid is not None:
         kernel.drop_capabilities()
-        os.setgroups([])
-        os.setresgid(plan.gid, plan.gid, plan.gid)
-        os.setresuid(plan.uid, plan.uid, plan.uid)
+        try:
+            os.setgroups([])
+            os.setresgid(plan.gid, plan.gid, plan.gid)
+            os.setresuid(plan.uid, plan.uid, plan.uid)
+        except PermissionError:  # a service manager may take this right from root as well
+            raise PermissionError("the server's root may not become another user") from None
     else:
         kernel.drop_capabilities()
 
