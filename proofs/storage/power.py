@@ -37,9 +37,11 @@ class Disk:
             os.close(fd)
 
     def unmount(self) -> bool:
-        """Let it go; False while a process has files of it open."""
-        words = ["umount", str(self.folder)]
-        return subprocess.run(words, check=False, capture_output=True).returncode == 0
+        """Let it go; False while a process has it in use, such as one that a sandbox leaves."""
+        if self.folder.is_mount():
+            subprocess.run(["umount", str(self.folder)], check=False, capture_output=True)
+        words = ["losetup", "--noheadings", "--associated", str(self.image)]
+        return not subprocess.run(words, check=True, capture_output=True).stdout
 
 
 @contextmanager
