@@ -63,6 +63,11 @@ class Case(models.Model):
                 condition=Q(state__in=[State.OPEN, State.PAUSED]),
                 name="case_unended",
             ),
+            models.Index(
+                fields=["opened_by", "-opened_at"],
+                condition=Q(opened_by__isnull=False),
+                name="case_opened",
+            ),
         ]
         constraints = [
             one_of("state", State, name="case_state_known"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
-from core.decision import Allow, Decision
+from core.decision import Allow, Code, Decision, deny
 from governance.cases.facts import FINAL, CaseFacts, CaseRecord, Next, Officer, Position
 from governance.cases.moves import Move
 from governance.cases.refusals import Situation, refusal
@@ -24,6 +24,10 @@ from governance.cases.vocabulary import (
 from orgchart.policy.vocabulary import Office
 
 MOST_ROUNDS = 100
+MOST_OPENED = 50
+"""Cases of one opener that have not ended, or are not an hour old. Each can become a notice to
+people, and an end by one of them, who needs a confirmation code for it.
+"""
 
 
 def can_open(who: Officer) -> Decision:
@@ -31,6 +35,21 @@ def can_open(who: Officer) -> Decision:
     if Office.ANALYST in who.offices:
         return Allow("constitution: the Analyst opens a case")
     return refusal(Situation.OPENED_BY_OTHER)
+
+
+def can_open_another(there: int) -> Decision:
+    """Decide whether an agent may open one more case (Spec: constitution 40)."""
+    if there < MOST_OPENED:
+        return Allow("constitution: few enough cases are open or new (spec: constitution 40)")
+    return deny(
+        Code.QUOTA_EXCEEDED,
+        f"{MOST_OPENED} cases that you opened have not ended or are less than an hour old",
+        "wait until some have ended, and an hour has passed; case_list shows them",
+        rule="an agent opens so many cases (spec: constitution 40)",
+        what="open or new cases of an agent",
+        used=there,
+        limit=MOST_OPENED,
+    )
 
 
 def can_run_to_end(held: Collection[Office]) -> Decision:

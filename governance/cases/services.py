@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 from django.db import transaction
 
 from core.actions import Action
 from core.actors import Actor
-from core.database import insert_with_free_id, needs_transaction
+from core.database import hold_lock, in_last, insert_with_free_id, needs_transaction
 from core.decision import Decision, Denied
 from core.events import Event
 from core.ids import timed_id
@@ -18,6 +18,7 @@ from governance.cases import content as forms
 from governance.cases import records, rules, store, turns
 from governance.cases.content import Evidence
 from governance.cases.models import Artifact, Case
+from governance.cases.moves import UNFINISHED
 from governance.cases.officers import insert_officer, keep_officer
 from governance.cases.results import ArtifactKept, CaseMoved, CaseSubmitted
 from governance.cases.store import StageSubmission
@@ -32,10 +33,12 @@ from toolbox.wake import wake
 
 def open_case(*, title: str, request: str, caller: Caller, now: datetime) -> CaseMoved:
     """Open a case by the Analyst's office. Raises Denied: STAGE_DENIED for every other office,
-    INVALID_TRANSITION where one of the six is held by no active agent.
+    INVALID_TRANSITION where one of the six is held by no active agent, QUOTA_EXCEEDED where too
+    many of the caller's have not ended or are new.
     """
     caller.require(rules.can_open(store.officer(caller)))
     with transaction.atomic():
+        caller.require(rules.can_open_another(_count_opened(caller, now)))
         row = insert_case(
             title=title,
             request=request,
@@ -45,6 +48,17 @@ def open_case(*, title: str, request: str, caller: Caller, now: datetime) -> Cas
             now=now,
         )
     return store.result_of(row)
+
+
+def _count_opened(caller: Caller, now: datetime) -> int:
+    """The unfinished and the new cases of an opener; of two at once the later one waits."""
+    hold_lock("cases of", caller.agent.id)
+    mine = Case.objects.filter(organisation_id=caller.organisation_id, opened_by=caller.agent.id)
+    unfinished = mine.filter(state__in=UNFINISHED)
+    new = mine.exclude(state__in=UNFINISHED).filter(
+        in_last(timedelta(hours=1), "opened_at", now=now)
+    )
+    return sum(rows[: rules.MOST_OPENED].count() for rows in (unfinished, new))
 
 
 @needs_transaction

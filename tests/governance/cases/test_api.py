@@ -1,10 +1,13 @@
 """Cases from outside, over HTTP."""
 
+from datetime import timedelta
+
 import pytest
 from django.db.models import F
 from django.utils import timezone
 
-from core.decision import Denied
+from core.decision import Code, Denied
+from governance.cases import rules, services
 from governance.cases.by_people.services import open_case_as_person
 from governance.models import Artifact, Case, Violation
 from ledger.models import Event
@@ -12,7 +15,7 @@ from mailroom.escalations import answers
 from mailroom.models import Escalation, OutgoingNotice
 from orgchart.models import Agent, Organisation
 from tests.company import load_company
-from tests.governance.cases.world import EVIDENCE, Play
+from tests.governance.cases.world import CONTENT, EVIDENCE, Play
 from toolbox.quotas import stored
 
 pytestmark = pytest.mark.django_db
@@ -22,6 +25,58 @@ OFFICE_HOLDERS = ("analyst", "planner", "implementer", "reviewer", "tester", "co
 @pytest.fixture
 def play(company):
     return Play(company)
+
+
+class TestCasesOfOneOpener:
+    """Spec: constitution 40: each pause is a notice to people, and each end of one needs a code."""
+
+    @pytest.fixture(autouse=True)
+    def few(self, monkeypatch):
+        monkeypatch.setattr(rules, "MOST_OPENED", 2)
+
+    @staticmethod
+    def open(company, *, ago=0):
+        """The answer to an opening so many minutes ago."""
+        now = timezone.now() - timedelta(minutes=ago)
+        caller = company.caller("analyst")
+        return services.open_case(title="A case", request="Say ok", caller=caller, now=now)
+
+    def test_have_a_limit_until_they_end(self, company):
+        paused, _ = self.open(company, ago=300), self.open(company, ago=200)
+        company.call(
+            "analyst", "case_submit", case_id=paused["case_id"], stage="ANALYSIS",
+            content=CONTENT["ANALYSIS"], outcome="NON_VERIFIABLE",
+        )  # fmt: skip
+        with pytest.raises(Denied) as refused:
+            self.open(company)
+        assert refused.value.deny.code is Code.QUOTA_EXCEEDED
+        assert Case.objects.count() == 2
+        company.call(
+            "conductor", "case_decide", case_id=paused["case_id"], decision="STOP", reason="r"
+        )
+        self.open(company)
+
+    def test_have_a_limit_within_an_hour_though_they_end(self, company):
+        for minutes in (61, 59, 1):
+            with pytest.MonkeyPatch.context() as many:
+                many.setattr(rules, "MOST_OPENED", 9)
+                case = self.open(company, ago=minutes)
+            Case.objects.filter(id=case["case_id"]).update(state="stopped")
+        with pytest.raises(Denied) as refused:
+            self.open(company)
+        assert refused.value.deny.code is Code.QUOTA_EXCEEDED
+
+    def test_go_on_where_the_clock_was_set_back(self, company):
+        for minutes in (-1000, -2000):
+            case = self.open(company, ago=minutes)
+            Case.objects.filter(id=case["case_id"]).update(state="stopped")
+        self.open(company)
+
+    def test_do_not_include_those_of_people(self, company):
+        now = timezone.now()
+        for _ in range(3):
+            open_case_as_person(title="A", request="B", person=company.person("Board"), now=now)
+        self.open(company)
 
 
 class TestACase:

@@ -4,10 +4,10 @@ import pytest
 from django.utils import timezone
 
 from core.decision import Code
-from governance.cases import services
+from governance.cases import rules, services
 from governance.cases.content import Evidence
 from governance.cases.vocabulary import Ruling, Stage
-from governance.models import Artifact, Violation
+from governance.models import Artifact, Case, Violation
 from tests.company import load_company
 from tests.concurrency import at_once
 from tests.governance.cases.world import AGENT, CONTENT, EVIDENCE, Play, code_of, enrolled
@@ -56,6 +56,17 @@ def test_a_stage_is_submitted_once(company, stage, outcome):
     assert play.row.version == version + 1
     assert Artifact.objects.filter(case_id=play.id, stage=stage).count() == 1
     assert not Violation.objects.exists()
+
+
+def test_cases_of_one_opener_go_past_no_limit(company, monkeypatch):
+    """Spec: constitution 40."""
+    monkeypatch.setattr(rules, "MOST_OPENED", 3)
+    caller, now = company.caller("analyst"), timezone.now()
+    answers = codes_of_many(
+        lambda: services.open_case(title="A case", request="Say ok", caller=caller, now=now)
+    )
+    assert answers.count("OK") == Case.objects.count() == 3
+    assert set(answers) == {"OK", "QUOTA_EXCEEDED"}
 
 
 @pytest.mark.parametrize("ruling", ["CONTINUE", "DELIVER", "STOP"])
