@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
+from datetime import datetime
 
 from core.database import needs_transaction
 from core.decision import Code, Denied, refuse
@@ -13,23 +14,25 @@ from documents.shared import is_shown
 from documents.tree import Missing, TooLarge, Unsafe
 from orgchart.policy.paths import in_company_tree
 from toolbox.caller import Caller
+from toolbox.quotas.charging import charge
 
 MAX_ATTACHED = 4 * 1024 * 1024
 """Bytes of one attached file."""
 
 
 @needs_transaction
-def keep_file(caller: Caller, path: str) -> KeptFile:
+def keep_file(caller: Caller, path: str, now: datetime) -> KeptFile:
     """Keep what a path holds now; the caller's right to read it is decided.
 
-    The same content is kept once. Raises Denied NOT_FOUND where there is no file, QUOTA_EXCEEDED
-    where it is too large.
+    The same content is kept, and counted, once. Raises Denied NOT_FOUND where there is no file,
+    QUOTA_EXCEEDED where it is too large or there is no room for it.
     """
     content = _read(caller, path)
     digest = hashlib.sha256(content).hexdigest()
     row = KeptFile(organisation_id=caller.organisation_id, sha256=digest, content=content)
     same = KeptFile.objects.filter(organisation_id=caller.organisation_id, sha256=digest)
     if not same.exists():  # a mebibyte is not sent to find out
+        charge(agent=caller.agent.id, policy=caller.policy, size=len(content), now=now)
         KeptFile.objects.bulk_create([row], ignore_conflicts=True)
     return row
 

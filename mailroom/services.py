@@ -62,7 +62,7 @@ def send_mail(*, caller: Caller, draft: MailDraft, now: datetime) -> SentMail:
             channels = _hold_channels(caller, draft) if granted else ()
             route_log = _decide(caller, draft, recipient, channels)
             if draft.attachments:
-                draft = replace(draft, attachments=_keep_attachments(caller, draft))
+                draft = replace(draft, attachments=_keep_attachments(caller, draft, now))
             mail_id = insert_mail(
                 draft, recipient=recipient, route_log=route_log, caller=caller, now=now
             )
@@ -81,9 +81,9 @@ def send_mail(*, caller: Caller, draft: MailDraft, now: datetime) -> SentMail:
     return {"mail_id": mail_id, "status": "delivered", "created_at": now}
 
 
-def _keep_attachments(caller: Caller, draft: MailDraft) -> Sequence[KeptAttachment]:
+def _keep_attachments(caller: Caller, draft: MailDraft, now: datetime) -> Sequence[KeptAttachment]:
     """The attachments with the digest of what each holds now (Spec: mail 28)."""
-    kept = [keep_file(caller, each["path"]) for each in draft.attachments]
+    kept = [keep_file(caller, each["path"], now) for each in draft.attachments]
     return [
         {**each, "sha256": file.sha256, "bytes": len(file.content)}
         for each, file in zip(draft.attachments, kept, strict=True)

@@ -129,7 +129,7 @@ def drafts_of_another_organisation(_caller):
 def attach(caller):
     """A file that is neither a document nor an artifact, and not there."""
     with transaction.atomic(), pytest.raises(Denied) as refusal:
-        keep_file(caller, "reports/none.md")
+        keep_file(caller, "reports/none.md", timezone.now())
     assert refusal.value.deny.code is Code.NOT_FOUND
 
 

@@ -9,8 +9,10 @@ from django.test.utils import CaptureQueriesContext
 
 from documents.models import KeptFile
 from mailroom.models import Mail, MailRejection
+from tests.company import count_ahead
 from tests.contracts.world import accept, issue
 from tests.mailroom.world import call, deactivate, put_file, put_in_clone, send, sent
+from toolbox.quotas.stored import stored_by
 
 PATH = "tests/search.py"
 
@@ -103,6 +105,25 @@ class TestAnAttachment:
         with CaptureQueriesContext(connection) as asked:
             attached(nexus)
         assert not [each for each in asked if 'INSERT INTO "documents_keptfile"' in each["sql"]]
+
+    def test_counts_once_in_what_its_organisation_stores(self, nexus, mail):
+        """Spec: settings 6. A mail of some bytes stores twenty files of 4 MiB."""
+        put_in_clone(nexus, PATH, b"x" * 100_000)
+        count_ahead(nexus.organisation)
+        before, _ = stored_by(nexus.organisation.id)
+        for _ in range(2):
+            attached(nexus)
+        after, _ = stored_by(nexus.organisation.id)
+        assert after - before == 100_000
+
+    def test_without_room_for_it_is_not_kept(self, nexus, settings):
+        """Spec: settings 6."""
+        settings.NEXUS_BYTES_PER_DAY = 50_000
+        put_in_clone(nexus, PATH, b"x" * 100_000)
+        answer = send(nexus, "backend_worker", "it_manager", attachments=[{"path": PATH}])
+        assert answer.code == "QUOTA_EXCEEDED"
+        assert not KeptFile.objects.exists()
+        assert not Mail.objects.exists()
 
     def test_is_kept_as_it_is(self, mail):
         with pytest.raises(IntegrityError, match="only added to"), transaction.atomic():
