@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property, lru_cache
+from itertools import zip_longest
 from typing import Any, cast
 
 from django.contrib.admin.utils import quote
@@ -177,13 +178,18 @@ class Desk:
         return found
 
     def turns(self, most: int) -> list[Turn]:
-        """What waits: alarms first, then the oldest; one query for each kind that waits."""
-        rows = [
-            _turn(kind, row)
+        """What waits: alarms first, then the oldest; one query for each kind that waits.
+
+        Each kind has an equal part, if it needs it: an agent can let any number of a kind wait
+        (Spec: people 67).
+        """
+        oldest = (
+            [_turn(kind, row) for row in kind.oldest(self.viewer, most)]
             for kind in self.kinds.values()
             if self.counts[str(kind.title)]
-            for row in kind.oldest(self.viewer, most)
-        ]
+        )
+        rows = [turn for of_each in zip_longest(*oldest) for turn in of_each if turn is not None]
+        rows = rows[: max(0, most - len(self.alarms))]
         rows.sort(key=lambda each: (each.item.since is None, each.item.since))
         return [*self.alarms, *rows][:most]
 

@@ -182,6 +182,16 @@ class TestTheFirstPage:
         assert waited == sorted(waited)
         assert len(waited) == 3
 
+    def test_shows_some_of_each_kind_however_much_of_one_waits(self, board, company, well, now):
+        """Spec: people 67. Thirty mails of the top agent hid whatever came up later."""
+        for _ in range(4):
+            report(company)
+        propose(company, ANYBODY, timezone.now())
+        escalate_to_board(company)
+        found = [str(turn.kind.title) for turn in desk_of("board").turns(3)]
+        assert found == ["Report to the Board", "Change to confirm", "Escalation"]
+        assert len(desk_of("board").turns(5)) == 5
+
     def test_says_so_where_nothing_waits(self, board, company, well):
         html = board.get("/admin/").content.decode()
         assert "Nothing waits for you" in html
