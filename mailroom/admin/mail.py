@@ -12,7 +12,7 @@ from django.http import HttpRequest
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 from unfold.contrib.filters.admin import DropdownFilter
-from unfold.widgets import UnfoldAdminTextareaWidget
+from unfold.widgets import UnfoldAdminTextareaWidget, UnfoldBooleanSwitchWidget
 
 from core.admin.acts import Act, ActingAdmin, ActRequest, Answer
 from core.admin.base import choice_column, computed_column
@@ -82,8 +82,26 @@ def _answer(call: ActRequest) -> Answer:
     return gettext("Answered with %(mail)s.") % {"mail": mail_id}
 
 
+class MarkReadForm(forms.Form):
+    """What is marked as read."""
+
+    with_earlier = forms.BooleanField(
+        required=False,
+        widget=UnfoldBooleanSwitchWidget(),
+        label=_("And all that its sender sent the Board before"),
+        help_text=_("Escalations keep waiting for an answer."),
+    )
+
+
 def _mark_read(call: ActRequest) -> Answer:
-    mark_report_read(mail_id=call.row.id, person=call.person, now=call.now)
+    count = mark_report_read(
+        mail_id=call.row.id,
+        person=call.person,
+        now=call.now,
+        with_earlier=bool(call.data["with_earlier"]),
+    )
+    if count > 1:
+        return gettext("%(count)s mails are marked as read.") % {"count": count}
     return gettext("Marked as read: no answer is needed.")
 
 
@@ -94,7 +112,7 @@ MARK_READ = Act(
     deed=Deed.ANSWER_REPORT,
     explanation=_("The mail is marked as read by the Board. Its sender gets no answer."),
     perform=_mark_read,
-    form=forms.Form,
+    form=MarkReadForm,
     possible=lambda row: row.recipient_id is None and row.sender_id and row.read_at is None,
     text=lambda row: row.body,
 )

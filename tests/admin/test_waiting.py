@@ -15,6 +15,7 @@ from core.permissions import PeopleGroup
 from core.waiting import COUNTED, Desk, Viewer, WaitingKind, registered_kinds
 from governance.cases.models import Case
 from ledger import waiting
+from ledger.models import Event
 from ledger.sealer import Backlog
 from mailroom.models import Escalation, Mail, OutgoingNotice
 from nexus_site.console import desk
@@ -42,6 +43,19 @@ def report(company, subject="Search is fast"):
     return company.call(
         "ceo", "send_mail", to="board", type="report", subject=subject, body="740 ms at p95."
     ).result["mail_id"]
+
+
+def mail_to_board(company, sender):
+    """One that no rule of the company would let through, or that waits as something else."""
+    return Mail.objects.create(
+        id=f"MAIL-2020-{sender}",
+        organisation=company.organisation,
+        sender=company.agent(sender),
+        from_agent=sender,
+        to_agent="board",
+        mail_type="report",
+        status="delivered",
+    )
 
 
 def escalate_to_board(company):
@@ -304,6 +318,25 @@ class TestAReport:
         assert number(board.get("/admin/").content.decode()) == "0"
         row = Mail.objects.get(id=mail)
         assert (row.status, row.replies.count()) == ("read", 0)
+
+    def test_is_marked_with_the_earlier_ones_of_its_sender(self, board, company, well, now):
+        """Spec: people 33. Thousands, which a looping agent sends, were marked one by one."""
+        other = mail_to_board(company, "it_manager")
+        escalated = mail_to_board(company, "ceo")
+        Escalation.objects.create(
+            mail=escalated, organisation=company.organisation, sender=escalated.sender, due_at=now
+        )
+        first, second, later = (report(company, subject) for subject in "abc")
+        board.post(f"/admin/mailroom/mail/{second}/mark-read/", {"with_earlier": "on"})
+        marked = Mail.objects.exclude(read_at=None)
+        assert set(marked.values_list("id", "status", "version")) == {
+            (first, "read", 2),
+            (second, "read", 2),
+        }
+        events = Event.objects.filter(action="mail.read").values_list("subject", flat=True)
+        assert set(events) == {f"mail:{first}", f"mail:{second}"}
+        unread = set(Mail.objects.filter(recipient=None, read_at=None))
+        assert {each.id for each in unread} == {other.id, escalated.id, later}
 
     def test_is_marked_by_the_board_only(self, hr, observer, company, well):
         mail = report(company)
