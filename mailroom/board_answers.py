@@ -64,8 +64,10 @@ def mark_report_read(
     require_deed(person, Deed.ANSWER_REPORT)
     row = _report(mail_id, person)
     with transaction.atomic():
+        # In the order of their ids, as another person may do at the same time.
+        earlier = _read_earlier(row, person, now) if with_earlier else 0
         _read_once(row, person, now)
-        return 1 + (_read_earlier(row, person, now) if with_earlier else 0)
+    return earlier + 1
 
 
 def _read_earlier(row: Mail, person: Person, now: datetime) -> int:

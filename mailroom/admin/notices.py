@@ -5,13 +5,15 @@ from __future__ import annotations
 import json
 from uuid import UUID
 
+from django import forms
 from django.contrib import admin
 from django.db.models import QuerySet
 from django.http import HttpRequest
 from django.utils.translation import gettext, pgettext
 from django.utils.translation import gettext_lazy as _
+from unfold.widgets import UnfoldBooleanSwitchWidget
 
-from core.admin.acts import Act, ActingAdmin, ActRequest, Answer
+from core.admin.acts import Act, ActingAdmin, ActRequest, Answer, ReasonForm
 from core.admin.base import block, choice_column, computed_column
 from core.events import text
 from core.permissions import Deed
@@ -20,8 +22,26 @@ from mailroom.outgoing.outbox import resend
 from mailroom.vocabulary import NoticeState
 
 
+class ResendForm(ReasonForm):
+    """Why, and which."""
+
+    with_others = forms.BooleanField(
+        required=False,
+        widget=UnfoldBooleanSwitchWidget(),
+        label=_("And all others of this organisation and channel that failed"),
+    )
+
+
 def _resend(call: ActRequest) -> Answer:
-    resend(notice_id=call.row.id, reason=call.reason, caller=call.person, now=call.now)
+    count = resend(
+        notice_id=call.row.id,
+        reason=call.reason,
+        caller=call.person,
+        now=call.now,
+        with_others=bool(call.data["with_others"]),
+    )
+    if count > 1:
+        return gettext("%(count)s notices are sent again with the same ids.") % {"count": count}
     return gettext("The notice is sent again with the same id.")
 
 
@@ -35,6 +55,7 @@ RESEND = Act(
         "a receiver that accepted it before recognises it."
     ),
     perform=_resend,
+    form=ResendForm,
     possible=lambda row: row.state == NoticeState.DEAD,
     facts=lambda row: [
         (gettext("Channel"), row.get_channel_display()),

@@ -19,7 +19,7 @@ from django.utils.translation import gettext, override
 from core.actions import Action
 from core.actors import Actor, Person, System
 from core.control_characters import show_in_text
-from core.database import needs_transaction, planned_for_values, rows_of_array
+from core.database import hold_lock, needs_transaction, planned_for_values, rows_of_array
 from core.decision import Code, Denied, refuse
 from core.events import Event
 from core.machines import Swap, swap
@@ -53,6 +53,8 @@ AT_ONCE = 3
 """Notices of one claim: few enough to send them all to slow receivers within CLAIMED_FOR."""
 SLOW, LEFT_ALONE = timedelta(seconds=5), timedelta(seconds=60)
 """After a failed attempt longer than SLOW, the receiver gets no other attempt for LEFT_ALONE."""
+MOST_RESENT = 1000
+"""Notices that a person starts again at once: a second or two."""
 BUDGET = 20.0
 """Seconds after which a run leaves the rest to the next, so that no receiver delays other jobs."""
 
@@ -260,23 +262,34 @@ def _as_subject(text: str) -> str:
     return show_in_text(" ".join(text.split())).replace("=?", "= ?")[:200]
 
 
-def resend(*, notice_id: int, reason: str, caller: Person, now: datetime) -> None:
-    """Give a dead notice its attempts again.
+def resend(
+    *, notice_id: int, reason: str, caller: Person, now: datetime, with_others: bool = False
+) -> int:
+    """Give a dead notice its attempts again, or the others of its organisation and channel, too;
+    returns how many these were.
 
     The receiver gets the same event id. Raises Denied NOT_YOURS for a person of another group,
     NOT_FOUND, INVALID_TRANSITION for a notice that is not dead, or not any more.
     """
     require_deed(caller, Deed.RESEND_NOTICE, reason=reason)
-    row = OutgoingNotice.objects.filter(
-        id=notice_id, organisation_id=caller.organisation_id
-    ).first()
+    mine = OutgoingNotice.objects.filter(organisation_id=caller.organisation_id)
+    row = mine.filter(id=notice_id).first()
     if row is None:
         raise refuse(Code.NOT_FOUND, "there is no such notice", "look at the list again")
     if row.state != NoticeState.DEAD:
         raise _not_dead(row.state)
+    with transaction.atomic():
+        hold_lock("notices sent again", caller.organisation_id)
+        if not _start_again(row, caller, reason, now):
+            raise _not_dead(NoticeState.PENDING)
+        others = mine.filter(channel=row.channel, state=NoticeState.DEAD).order_by("id")
+        rows = others[:MOST_RESENT] if with_others else others.none()
+        return 1 + sum(_start_again(each, caller, reason, now) for each in rows)
+
+
+def _start_again(row: OutgoingNotice, caller: Person, reason: str, now: datetime) -> bool:
     row.resend(at=now)
-    if not _save_step(row, NoticeState.DEAD, caller, reason, now, {"channel": row.channel}):
-        raise _not_dead(NoticeState.PENDING)
+    return _save_step(row, NoticeState.DEAD, caller, reason, now, {"channel": row.channel})
 
 
 def _not_dead(state: str) -> Denied:

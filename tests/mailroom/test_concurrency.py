@@ -370,7 +370,7 @@ class TestStepsAtOnce:
             now=timezone.now(),
         )
         ends = at_once([resend] * 6)
-        assert sorted(str(end) for end in ends) == ["INVALID_TRANSITION"] * 5 + ["None"]
+        assert sorted(str(end) for end in ends) == ["1", *["INVALID_TRANSITION"] * 5]
         assert only_event("notice.resent")
 
 

@@ -5,6 +5,7 @@ import random
 import uuid
 from dataclasses import replace
 from datetime import timedelta
+from functools import partial
 
 import httpx
 import pytest
@@ -363,6 +364,24 @@ class TestSending:
         outbox.send_due(now=NOW)
         assert notice().state == "sent"
         assert receiver.ids == [str(notice().event_id)]
+
+    def test_again_goes_with_the_others_of_its_channel_that_failed(self, company, monkeypatch):
+        """Spec: clocks 7. After days without a receiver each was sent again by itself."""
+        monkeypatch.setattr(outbox, "MOST_RESENT", 2)
+        configure(company, board_webhook="http://127.0.0.1:9/gone")
+        for _ in range(5):
+            notify(company)
+        first, sent, mail, *others = OutgoingNotice.objects.order_by("-id")
+        OutgoingNotice.objects.update(state="dead")
+        OutgoingNotice.objects.filter(id=sent.id).update(state="sent")
+        OutgoingNotice.objects.filter(id=mail.id).update(channel="email")
+        again = partial(
+            outbox.resend, notice_id=first.id, reason="r", caller=company.person("Board"), now=NOW
+        )
+        assert again(with_others=True) == 3
+        pending = OutgoingNotice.objects.filter(state="pending").values_list("id", flat=True)
+        assert set(pending) == {first.id, *(each.id for each in others)}
+        assert Event.objects.filter(action="notice.resent").count() == 3
 
 
 def resend(person, now):
