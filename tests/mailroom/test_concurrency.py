@@ -17,6 +17,7 @@ from core.decision import Code
 from core.events import Event as LedgerEvent
 from ledger.models import Event
 from mailroom import inbox, rules, services
+from mailroom.board_answers import mark_report_read
 from mailroom.escalations import answers, threads
 from mailroom.escalations import services as escalations
 from mailroom.escalations import timeouts as unanswered
@@ -359,6 +360,31 @@ class TestStepsAtOnce:
         at_once([partial(outbox._send, copy(claimed), timezone.now()) for _ in range(6)])
         assert OutgoingNotice.objects.get().state == "dead"
         assert only_event("notice.dead")
+
+    def test_resend_notices_once_with_others(self, company, notice):
+        for _ in range(4):
+            notify_board(company, subject="An escalation has no answer")
+        OutgoingNotice.objects.update(state="dead")
+        ids = OutgoingNotice.objects.values_list("id", flat=True)
+        resend = partial(
+            outbox.resend, reason="r", caller=company.person("Board"), now=timezone.now()
+        )
+        ends = at_once([partial(resend, notice_id=each, with_others=True) for each in ids])
+        assert sorted(map(str, ends)) == [str(len(ids)), *["INVALID_TRANSITION"] * (len(ids) - 1)]
+        assert Event.objects.filter(action="notice.resent").count() == len(ids)
+
+    def test_mark_mails_to_the_board_as_read_once_with_earlier_ones(self, company):
+        mails = [
+            company.call("ceo", "send_mail", to="board", type="report", subject="s", body="b")
+            for _ in range(6)
+        ]
+        mark = partial(
+            mark_report_read, person=company.person("Board"), now=timezone.now(), with_earlier=True
+        )
+        ends = at_once([partial(mark, mail_id=each.result["mail_id"]) for each in mails])
+        assert not [end for end in ends if isinstance(end, Code)]
+        assert Mail.objects.filter(recipient=None, status="read", version=2).count() == 6
+        assert Event.objects.filter(action="mail.read").count() == 6
 
     def test_resend_a_notice_once(self, company, notice):
         OutgoingNotice.objects.update(state="dead")
