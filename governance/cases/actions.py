@@ -79,7 +79,7 @@ def _steer(name: str, form: type[pages.CaseForm]) -> Callable[[ActRequest], Answ
         given = _params(form, call.data)
         shaped = steering.shape(given)
         token, who = str(call.data["token"]), call.person
-        purpose = purpose_of_act(name, call.row.id, call.data, shaped)
+        purpose = purpose_of_act(name, call.row, call.data, shaped)
         confirmed = None
         if rules.needs_code(groups, steering.action):
             code = str(call.data["code"])
@@ -115,12 +115,16 @@ def _params(form: type[pages.CaseForm], data: Mapping[str, Any]) -> dict[str, An
 
 
 def purpose_of_act(
-    name: str, case_id: str, data: Mapping[str, Any], shaped: Mapping[str, Any]
+    name: str, row: Case, data: Mapping[str, Any], shaped: Mapping[str, Any]
 ) -> confirmation_codes.Purpose:
     """What a code confirms: the action on this case, at this version, with these parameters."""
     params = {key: getattr(value, "value", value) for key, value in shaped.items()}
-    return confirmation_codes.purpose_of(
-        STEERINGS[name].action, case_id, data["version"], {**params, "reason": data["reason"]}
+    return services.purpose_in(
+        records.facts_of(row),
+        STEERINGS[name].action,
+        row.id,
+        data["version"],
+        {**params, "reason": data["reason"]},
     )
 
 
@@ -154,12 +158,13 @@ def effect_of(name: str, row: Case, shaped: Mapping[str, Any]) -> list[tuple[str
         (gettext("Stage"), _change(facts.at.stage, to.stage)),
         (gettext("Round"), _change(round_shown(facts.at), round_shown(to))),
     ]
-    if facts.record.violated and to.state is State.PAUSED:
+    if facts.record.violated:
         why = gettext(
             "An agent acted outside its office while the case was paused. "
             "Only a member of the Board lets the case go on."
         )
-        rows.insert(1, (gettext("Why it stays paused"), why))
+        stays = to.state is State.PAUSED
+        rows.insert(1, (gettext("Why it stays paused") if stays else gettext("Violation"), why))
     return rows
 
 

@@ -174,7 +174,7 @@ class CaseAdmin(ActingAdmin):
                     now=timezone.now(),
                 )
             return super()._act_page(request, act, row, form)
-        purpose = purpose_of_act(act.name, row.id, form.cleaned_data, shaped)
+        purpose = purpose_of_act(act.name, row, form.cleaned_data, shaped)
         data = form.data.copy()
         data["token"], data["code"] = confirmation_codes.preview_token(purpose, who), ""
         bound = type(form)(data)

@@ -9,8 +9,9 @@ from hypothesis.stateful import initialize, invariant, rule
 
 from core.decision import Denied
 from governance.cases.by_people import services
+from governance.cases.records import facts_of
 from governance.cases.vocabulary import Outcome, Stage
-from governance.interventions.confirmation_codes import Confirmed, purpose_of
+from governance.interventions.confirmation_codes import Confirmed
 from governance.models import Case, Violation
 from orgchart.models import Agent, Organisation, Pause, Role
 from orgchart.pauses.services import pause_agent, resume_agent
@@ -322,7 +323,8 @@ class Cases(RehearsedDay):
     def by_person(self, row, service, group, action, params, **given):
         person = self.here.person(group)
         reason = self.word("OTHER", row.id, "a person")
-        purpose = purpose_of(action, row.id, row.version, {**params, "reason": reason})
+        given_why = {**params, "reason": reason}
+        purpose = services.purpose_in(facts_of(row), action, row.id, row.version, given_why)
         with suppress(Denied):
             service(
                 case_id=row.id, reason=reason, expected_version=row.version, person=person,

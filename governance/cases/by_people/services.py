@@ -25,7 +25,12 @@ from governance.cases.services import insert_case
 from governance.cases.store import StageSubmission
 from governance.cases.violations import notify_if_paused
 from governance.cases.vocabulary import Outcome, Stage
-from governance.interventions.confirmation_codes import Confirmed, purpose_of, require_confirmed
+from governance.interventions.confirmation_codes import (
+    Confirmed,
+    Purpose,
+    purpose_of,
+    require_confirmed,
+)
 from governance.interventions.records import insert_intervention
 from ledger.services import record
 from orgchart.policy_cache import current_policy
@@ -191,10 +196,22 @@ def _begin(
     row = store.find(request["case_id"], person.organisation_id, lock=True)
     if row.version != request["expected_version"]:
         raise Denied(store.stale_case(row.id))
+    facts = records.facts_of(row)
     if rules.needs_code(person.groups, action):
-        purpose = purpose_of(action, row.id, row.version, {**params, "reason": reason})
+        purpose = purpose_in(facts, action, row.id, row.version, {**params, "reason": reason})
         require_confirmed(request.get("confirmed"), purpose, person)
-    return row, records.facts_of(row)
+    return row, facts
+
+
+def purpose_in(
+    case: CaseFacts, action: CaseAction, case_id: str, version: int, params: Mapping[str, Any]
+) -> Purpose:
+    """What a code confirms: an action with its parameters on a case as it was shown.
+
+    A violation during a pause changes no version, or an agent could keep people from confirming
+    anything. That there was none yet is a part of what is confirmed (Spec: constitution 38).
+    """
+    return purpose_of(action, case_id, version, {**params, "violated": case.record.violated})
 
 
 def _intervene(

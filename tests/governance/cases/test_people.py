@@ -16,6 +16,7 @@ from django_otp.plugins.otp_totp.models import TOTPDevice
 from core.admin import acts
 from core.decision import Denied
 from governance.cases.by_people import rules, services
+from governance.cases.records import facts_of
 from governance.cases.vocabulary import Outcome, Stage
 from governance.cases.waiting import repeated_violators
 from governance.interventions import confirmation_codes
@@ -50,8 +51,8 @@ def steered(play, service, action, params, *, by=None, now=None, device=None, **
     row = play.row
     person = by or play.company.person("Board")
     now = now or timezone.now()
-    purpose = confirmation_codes.purpose_of(
-        action, row.id, row.version, {**params, "reason": "because"}
+    purpose = services.purpose_in(
+        facts_of(row), action, row.id, row.version, {**params, "reason": "because"}
     )
     token = confirmation_codes.preview_token(purpose, person)
     code = code_of(device, now) if device else "000000"
@@ -670,6 +671,34 @@ class TestPages:
         )
         kept = Artifact.objects.get(case_id=play.id, stage="TASKS", revision=1)
         assert kept.content == {"tasks": [task]}
+
+    def test_confirm_nothing_that_a_violation_came_before(self, client, play):
+        """Spec: constitution 38. It came while the person typed the code, and had no effect."""
+        device, address = enrolled("alice"), f"/admin/governance/case/{play.id}/extend/"
+        play.to("IMPLEMENTATION")
+        for _ in range(3):
+            play.submit("IMPLEMENTATION")
+            play.submit("REVIEW", "REJECTED")
+            play.decide("CONTINUE")
+        assert play.at == ("paused", "VERDICT", 4)
+        posted = {"reason": "enough", "version": play.row.version, "rounds": 1}
+
+        def confirm():
+            shown = client.post(address, posted).content.decode()
+            token = re.search(r'name="token" value="([^"]+)"', shown).group(1)
+            return shown, {**posted, "token": token, "code": code_of(device, timezone.now())}
+
+        shown, confirmed = confirm()
+        assert "acted outside its office" not in shown
+        assert play.inputs("tester", names=["REQUEST"]).code == "INPUT_DENIED"
+        assert "belongs to something else" in client.post(address, confirmed).content.decode()
+        assert play.at[0] == "paused"
+        assert not CodeAttempt.objects.exists()
+        shown, confirmed = confirm()
+        assert "acted outside its office" in shown
+        assert play.inputs("tester", names=["REQUEST"]).code == "INPUT_DENIED"
+        assert client.post(address, confirmed).status_code == 302
+        assert play.at[0] == "open"
 
     @pytest.mark.parametrize("is_violated", [True, False])
     def test_say_why_an_amendment_leaves_a_case_paused(self, reviewer, play, is_violated):
