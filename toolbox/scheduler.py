@@ -15,7 +15,7 @@ import structlog
 from django.db import connection, models, transaction
 from django.db.models import Max, QuerySet
 
-from core.database import database_now, planned_for_values
+from core.database import database_now, fetch_row, planned_for_values
 from toolbox.models import JobRun
 
 log = structlog.get_logger(__name__)
@@ -28,6 +28,8 @@ BATCH_DELETED = 20_000
 """Rows that are over and are deleted at once: some 0.1 s."""
 TURN = 5.0
 """Seconds of a run in which each organisation has a turn: all have equal parts of them."""
+LEAST_WAIT = 0.05
+"""Seconds that a row of a sweep may wait for a lock, also where its turn is over."""
 MOST_SILENT = 3600.0
 """Seconds between two messages for one job, at most."""
 STALLED_AFTER = 60.0
@@ -187,8 +189,9 @@ def sweep(
     the agent that can make rows fail. `of` leads from a row to its organisation: each has a turn
     then, of one row at least, and what is left at its end is for the next run (Spec: clocks 18).
     One row may be a whole thread of escalations, and a batch of them minutes: so a turn ends
-    between two rows. The more organisations have rows, the shorter are their turns: the run holds
-    a thread of the worker, and what falls due meanwhile waits for its end.
+    between two rows, and no lock is waited for after its end (Spec: clocks 14). The more
+    organisations have rows, the shorter are their turns: the run holds a thread of the worker, and
+    what falls due meanwhile waits for its end.
 
     PostgreSQL plans for what is due now: a plan kept from a time when much was due would read what
     has ended.
@@ -211,6 +214,7 @@ def _sweep(
     while True:
         left = due.exclude(**{f"{by}__in": failed})
         with transaction.atomic():
+            _wait_for_locks_until(ends)
             with planned_for_values():
                 taken = list(left.select_for_update(skip_locked=True, of=("self",))[:batch])
             for row in taken:
@@ -220,12 +224,21 @@ def _sweep(
                 with _kept_failure(row):
                     with transaction.atomic():
                         act(row)
+                        connection.check_constraints()  # the commit of all would fail otherwise
                     failed.discard(whose)
                     handled += 1
                     if time.monotonic() > ends:  # one that fails slowly keeps no turn for itself
                         return handled
+                if whose in failed:
+                    _wait_for_locks_until(ends)
         if len(taken) < batch or time.monotonic() > ends:
             return handled
+
+
+def _wait_for_locks_until(ends: float) -> None:
+    """Limit what each statement of this transaction waits for a lock: somebody may hold it long."""
+    seconds = max(LEAST_WAIT, min(TURN, ends - time.monotonic()))
+    fetch_row("SELECT set_config('lock_timeout', %s, true)", [f"{seconds * 1000:.0f}ms"])
 
 
 def delete_over(rows: QuerySet[DueRow], *, batch: int = BATCH_DELETED) -> int:

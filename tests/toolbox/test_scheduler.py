@@ -7,6 +7,7 @@ from contextlib import ExitStack
 from datetime import timedelta
 from pathlib import Path
 
+import psycopg
 import pytest
 from django.conf import settings
 from django.db import OperationalError, connection
@@ -186,6 +187,33 @@ class TestSweepWithoutItsDatabase:
         monkeypatch.undo()
         assert len(seen) == 3
         assert said == [], "a row was blamed for it"
+        assert due.count() == 10
+
+
+@pytest.mark.django_db(transaction=True)
+class TestSweepWhereALockIsHeld:
+    """As by an operator's statement (Spec: clocks 14)."""
+
+    def test_is_for_the_organisations_of_other_rows(self, nexus, due, monkeypatch):
+        """A foreign key is checked at the commit, which all rows of a turn share."""
+        monkeypatch.setattr(scheduler, "TURN", 0)
+        other = load_company("dev-team").agent("team-lead")
+        IdempotencyRecord.objects.create(agent=other, key="d", request_digest=b"x", due_at=NOW)
+        given = connection.get_connection_params()
+        where = {name: given[name] for name in ("dbname", "user", "host")}
+
+        def act(row):
+            delete(row)
+            row.pk, row.due_at = None, NOW + timedelta(hours=1)
+            row.save(force_insert=True)
+
+        with psycopg.connect(**where) as operator, connection.cursor() as cursor:
+            cursor.execute("SET lock_timeout = '100ms'")
+            ceo = nexus.agent("ceo").id
+            operator.execute("SELECT 1 FROM orgchart_agent WHERE id = %s FOR UPDATE", [ceo])
+            assert scheduler.sweep(due, act, of="agent__organisation") == 1
+            cursor.execute("RESET lock_timeout")
+        assert {row.agent_id for row in due} == {ceo}
         assert due.count() == 10
 
 
