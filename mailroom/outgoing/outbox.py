@@ -28,7 +28,7 @@ from core.wording import Part, Parts, as_json, in_english, in_language
 from ledger.services import record
 from ledger.sql import event_cte
 from mailroom.models import OutgoingNotice
-from mailroom.outgoing import webhook
+from mailroom.outgoing import smtp, webhook
 from mailroom.vocabulary import NoticeState
 from orgchart.models import Organisation
 from orgchart.policy.compiled import Policy
@@ -146,12 +146,14 @@ def _claim(now: datetime) -> list[OutgoingNotice]:
 def _send(row: OutgoingNotice, now: datetime) -> bool:
     """Make one attempt and save its end; False where another sender has taken it over since."""
     begun = time.monotonic()
-    problem = _aim(row) or _attempt(row)
+    astray = _aim(row)
+    failure = None if astray else _attempt(row)
+    problem = f"{type(failure).__name__}: {failure}"[:500] if failure else astray
     took = timedelta(seconds=time.monotonic() - begun)
     now += took
     rest = LEFT_ALONE if took > SLOW else timedelta()
     if problem and rest:
-        _leave_alone(row, now + rest)
+        _leave_alone(row, now + rest, with_all_others=isinstance(failure, smtp.NoSession))
     if not problem:
         row.mark_sent(at=now)
     elif row.attempts >= ATTEMPTS:
@@ -178,26 +180,28 @@ def _aim(row: OutgoingNotice) -> str:
     return "" if address else f"{setting} is not set any more"
 
 
-def _attempt(row: OutgoingNotice) -> str:
-    """Send the notice once; returns what went wrong, or ''."""
+def _attempt(row: OutgoingNotice) -> Exception | None:
+    """Send the notice once; returns what went wrong."""
     try:
         if row.channel == "webhook":
             webhook.send(row)
         else:
             _send_email(row)
     except Exception as failure:  # noqa: BLE001  after any failure it is sent again
-        return f"{type(failure).__name__}: {failure}"[:500]
-    return ""
+        return failure
+    return None
 
 
-def _leave_alone(row: OutgoingNotice, until: datetime) -> None:
-    """Let the other notices of a receiver wait: each would take the time of all organisations."""
+def _leave_alone(row: OutgoingNotice, until: datetime, *, with_all_others: bool) -> None:
+    """Let the other notices of a receiver wait: each would take the time of all organisations.
+
+    The mail server is one for the e-mails of all of them.
+    """
     waiting = OutgoingNotice.objects.filter(
-        organisation_id=row.organisation_id,
-        channel=row.channel,
-        state=NoticeState.PENDING,
-        due_at__lt=until,
+        channel=row.channel, state=NoticeState.PENDING, due_at__lt=until
     )
+    if not with_all_others:
+        waiting = waiting.filter(organisation_id=row.organisation_id)
     with planned_for_values():
         waiting.update(due_at=until)
 

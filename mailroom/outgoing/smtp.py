@@ -10,7 +10,7 @@ from typing import Any
 
 from django.core.mail.backends import smtp
 
-from core.outgoing import addresses_of, close_after
+from core.outgoing import NotResolved, addresses_of, close_after
 
 LONGEST = 15.0
 """Upper limit of one e-mail, in seconds: the client's own timeout restarts with every byte."""
@@ -22,6 +22,13 @@ MOST_LINES = 100
 
 class TooManyLines(OSError):
     """The server's answer does not end."""
+
+
+class NoSession(Exception):
+    """The server gave no session to any e-mail: its name, its greeting or its sign-in failed.
+
+    What one e-mail meets afterwards may be its receiver's doing.
+    """
 
 
 class ServerLines:
@@ -101,3 +108,10 @@ class EmailBackend(smtp.EmailBackend):
     def connection_class(self) -> type[smtplib.SMTP]:
         """The kind of session."""
         return BoundedTLS if self.use_ssl else Bounded
+
+    def open(self) -> bool | None:
+        """Begin a session, as Django does. Raises NoSession."""
+        try:
+            return super().open()
+        except (OSError, NotResolved) as problem:
+            raise NoSession(f"{type(problem).__name__}: {problem}") from problem

@@ -210,7 +210,7 @@ class TestSending:
         def attempt(row):
             hangs = row.organisation_id == company.organisation.id
             passed[0] += webhook.LONGEST * hangs
-            return "ReadTimeout" * hangs
+            return TimeoutError() if hangs else None
 
         def tried():
             return sum(OutgoingNotice.objects.values_list("attempts", flat=True))
@@ -236,7 +236,7 @@ class TestSending:
         notify_board(other, subject="Only this one", at=NOW + timedelta(seconds=1))
         passed = itertools.count(0, outbox.BUDGET + 1)
         monkeypatch.setattr(outbox, "AT_ONCE", 1)
-        monkeypatch.setattr(outbox, "_attempt", lambda _: "")
+        monkeypatch.setattr(outbox, "_attempt", lambda _: None)
         monkeypatch.setattr(outbox.time, "monotonic", lambda: float(next(passed)))
         for n in range(runs):
             outbox.send_due(now=NOW + timedelta(seconds=2 + n))

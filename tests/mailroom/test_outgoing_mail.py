@@ -4,6 +4,7 @@ import socket
 import threading
 import time
 from contextlib import contextmanager, suppress
+from datetime import timedelta
 from email.header import decode_header, make_header
 
 import pytest
@@ -13,6 +14,7 @@ from ledger.models import Event
 from mailroom.escalations.timeouts import UNANSWERED
 from mailroom.models import OutgoingNotice
 from mailroom.outgoing import outbox, smtp
+from tests.company import load_company
 from tests.mailroom.mail_server import AnyPort, Postbox
 from tests.mailroom.world import NOW, configure, notify_board
 from tests.patience import PATIENCE
@@ -83,6 +85,35 @@ def test_is_tried_again_where_no_server_answers(notice, settings):
     notice = OutgoingNotice.objects.get()
     assert (notice.state, notice.attempts) == ("pending", 1)
     assert "refused" in notice.last_problem
+
+
+class TestAServerThatIsOneForAll:
+    """Spec: escalation 18."""
+
+    @pytest.fixture(autouse=True)
+    def emails_of_two(self, notice, monkeypatch):
+        """Of two organisations, and each failure counts as one that took long."""
+        other = load_company("soloqueue")
+        configure(other, board_email="board@c.example")
+        notify_board(other, subject="Another one's")
+        monkeypatch.setattr(outbox, "SLOW", timedelta(seconds=-1))
+        monkeypatch.setattr(outbox, "AT_ONCE", 1)
+
+    def tried(self):
+        return sum(OutgoingNotice.objects.values_list("attempts", flat=True))
+
+    def test_is_left_alone_by_all_where_it_gives_no_session(self, settings):
+        settings.EMAIL_BACKEND = "mailroom.outgoing.smtp.EmailBackend"
+        settings.EMAIL_HOST, settings.EMAIL_PORT = "127.0.0.1", 9
+        outbox.send_due(now=NOW)
+        assert self.tried() == 1
+        assert outbox.send_due(now=NOW + timedelta(seconds=50)) == 0
+        assert self.tried() == 1
+
+    def test_is_not_left_alone_for_one_letter(self, postbox):
+        postbox.script = iter(["451 try later"])
+        outbox.send_due(now=NOW)
+        assert (self.tried(), len(postbox.letters)) == (2, 1)
 
 
 def test_is_in_the_language_of_the_installation(nexus, postbox, settings):
@@ -167,7 +198,7 @@ def test_waits_for_many_dead_addresses_no_longer_than_for_one(
     settings.EMAIL_BACKEND = "mailroom.outgoing.smtp.EmailBackend"
     settings.EMAIL_HOST, settings.EMAIL_PORT = "mail.example", 25
     settings.EMAIL_USE_SSL, settings.EMAIL_TIMEOUT = by_tls, 10
-    assert "timed out" in outbox._attempt(notice)
+    assert "timed out" in str(outbox._attempt(notice))
     assert len(waited) == 40
     assert sum(waited) <= smtp.LONGEST + 1
 
