@@ -29,7 +29,7 @@ from nexus_site.run import safety  # noqa: E402
 from nexus_site.serving import errors  # noqa: E402
 from nexus_site.serving.bridge import Bridge, Message, Receive, Scope, Send  # noqa: E402
 from nexus_site.serving.handlers import ApiHandler, PeopleHandler  # noqa: E402
-from nexus_site.serving.owners import agent_of, person_of  # noqa: E402
+from nexus_site.serving.owners import agent_of, meet_agent, person_of  # noqa: E402
 from nexus_site.serving.proxies import Proxies  # noqa: E402
 from nexus_site.serving.waitable import WaitableCall, is_waitable  # noqa: E402
 from toolbox.faces import event_stream, mcp  # noqa: E402
@@ -38,7 +38,7 @@ from toolbox.faces.hosts import status_of_foreign  # noqa: E402
 from toolbox.faces.pace import TOO_MANY  # noqa: E402
 from toolbox.faces.pools import pool_of, start_threads  # noqa: E402
 from toolbox.faces.responses import error_response  # noqa: E402
-from toolbox.faces.threads import ANY_TIME, THREADS, TURN, Turn  # noqa: E402
+from toolbox.faces.threads import ANY_TIME, THREADS, TURN, Turn, in_turn  # noqa: E402
 from toolbox.faces.turns import Turns  # noqa: E402
 from toolbox.quotas import stored  # noqa: E402
 from workspace.runs.stopping import stop_own_runs  # noqa: E402
@@ -183,6 +183,9 @@ class Site:
             await self.turn_away(error_response(TOO_MANY), send)
             return
         send = pace.noting(send)
+        if agent_of(scope["headers"]) is None:
+            await in_turn(self.agents.threads, meet_agent, scope["headers"])
+            TURN.set(self.turn_of_agent(scope))
         if face is not None:
             await self.ask_face(face, scope, receive, send)
         elif is_waitable(scope["method"], scope["path"]):
@@ -235,7 +238,7 @@ class Site:
         """One organisation's calls take half of the threads at once, one agent's one fewer.
 
         Two at least: one may wait for long. Callers whose keys this process has not seen yet share
-        a turn.
+        a turn until it knows whose they are.
         """
         agent_id, organisation_id = agent_of(scope["headers"]) or (0, 0)
         most = settings.WEB_THREADS // 2

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
@@ -67,6 +68,13 @@ LEFT JOIN LATERAL (
 COUNTED, COUNTING = (AUTHENTICATE.format(rate=rate) for rate in (rates.COUNTED, rates.COUNT))
 """For a call that was counted ahead, and for one that counts itself."""
 
+OWNER = """
+SELECT a.id, a.organisation_id
+FROM orgchart_apikey k JOIN orgchart_agent a ON a.id = k.agent_id AND a.active
+WHERE k.digest = %s AND k.revoked_at IS NULL
+"""
+"""Whose a good key is."""
+
 ISSUED = """
 SELECT a.id, a.handle, a.organisation_id, clock_timestamp()
 FROM orgchart_apikey k JOIN orgchart_agent a ON a.id = k.agent_id WHERE k.digest = %s
@@ -88,7 +96,7 @@ RECORD_INTERVAL = 60.0
 _last_recorded: dict[bytes, float] = {}
 """The time of the last event by the key's digest; only issued keys, so its size is bounded."""
 _owners: dict[int, tuple[int, int]] = {}
-"""Agent and organisation of a key that was proved and not refused since, by Python's hash of it:
+"""Agent and organisation of a key that was good and not refused since, by Python's hash of it:
 asked for each request before it is read, so cheaply, and believed for nothing but its turn."""
 
 
@@ -165,6 +173,15 @@ def owner_of_key(authorization: str) -> tuple[int, int] | None:
         return _owners.get(hash(_parse_key(authorization)))
     except Denied:
         return None
+
+
+def meet_owner(authorization: str) -> None:
+    """Find out whose key it is, for its turn; where that fails, the call itself says why."""
+    with suppress(Denied, DatabaseError):
+        key = _parse_key(authorization)
+        found = fetch_row(OWNER, [digest_of(key)])
+        if found is not None:
+            _owners[hash(key)] = found
 
 
 def is_valid_key(authorization: str) -> bool:

@@ -4,14 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 
+from core.database import give_back_connection
 from nexus_site.console import known_browsers
 from nexus_site.serving.protocol import Headers
-from toolbox.authentication import owner_of_key
+from toolbox.authentication import meet_owner, owner_of_key
 
 
 def agent_of(headers: Headers) -> tuple[int, int] | None:
     """The agent and organisation that this process last saw the key prove."""
     return owner_of_key(dict(headers).get(b"authorization", b"").decode("latin-1"))
+
+
+def meet_agent(headers: Headers) -> None:
+    """Find out whose key it is, of which this process knows nothing yet."""
+    try:
+        meet_owner(dict(headers).get(b"authorization", b"").decode("latin-1"))
+    finally:
+        give_back_connection()
 
 
 def person_of(headers: Headers) -> str:

@@ -63,6 +63,14 @@ def request(path, method="GET"):
 BODY = {"type": "http.request", "body": b"", "more_body": False}
 
 
+def know_owners(monkeypatch, owners, *, are_met):
+    """Let the process have seen these keys before, or none of them since its start."""
+    met = dict(owners) if are_met else {}
+    where = "nexus_site.serving.owners"
+    monkeypatch.setattr(f"{where}.owner_of_key", met.get)
+    monkeypatch.setattr(f"{where}.meet_owner", lambda key: met.update({key: owners[key]}))
+
+
 async def ask(site, person, path):
     """Ask for a page in a browser in which a person signed in."""
     asked = request(path)
@@ -200,16 +208,17 @@ class TestRouting:
 
     @pytest.mark.parametrize("path", ["/api/v1/me", "/api/v1/tools/read_inbox", "/mcp"])
     @pytest.mark.parametrize(
-        ("flooders", "asker", "at_once"),
+        ("flooders", "asker", "at_once", "are_met"),
         [
-            ([(1, 1)], (2, 1), 3),
-            ([(1, 1), (2, 1), (3, 1)], (4, 2), 4),
-            ([None], (4, 2), 3),
+            ([(1, 1)], (2, 1), 3, True),
+            ([(1, 1), (2, 1), (3, 1)], (4, 2), 4, True),
+            ([(1, 1), (2, 1), (3, 1)], (4, 2), 4, False),
+            ([None], (4, 2), 3, True),
         ],
-        ids=["a colleague", "another organisation", "unknown keys"],
+        ids=["a colleague", "another organisation", "after a start", "unknown keys"],
     )
     def test_lets_no_agents_take_the_threads_of_all(
-        self, monkeypatch, path, flooders, asker, at_once
+        self, monkeypatch, path, flooders, asker, at_once, are_met
     ):
         """Else one agent's calls, refused by its rate or not, keep all others waiting."""
         freed, begun = Event(), []
@@ -235,7 +244,7 @@ class TestRouting:
             await asyncio.gather(*flood)
 
         owners = {"asker": asker} | {str(key): who for key, who in enumerate(flooders)}
-        monkeypatch.setattr("nexus_site.serving.owners.owner_of_key", owners.get)
+        know_owners(monkeypatch, owners, are_met=are_met)
         eight = ThreadPoolExecutor(8)
         site = asgi.Site(eight, faces={("*", "/mcp"): SimpleNamespace(application=face)})
         handler = SimpleNamespace(

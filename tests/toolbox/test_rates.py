@@ -97,6 +97,14 @@ class TestOwnerOfAKey:
         worker = company.organisation.agents.get(handle="backend_worker")
         assert authentication.owner_of_key(key) == (worker.id, company.organisation.id)
 
+    def test_is_known_once_the_key_was_looked_for(self, company, monkeypatch):
+        """Before its first call waits in a turn."""
+        monkeypatch.setattr(authentication, "_owners", {})
+        key = f"Bearer {company.key('backend_worker')}"
+        authentication.meet_owner(key)
+        worker = company.organisation.agents.get(handle="backend_worker")
+        assert authentication.owner_of_key(key) == (worker.id, company.organisation.id)
+
     def test_is_unknown_once_the_key_was_refused(self, company):
         """Else who has a revoked key keeps the agent waiting that it belonged to."""
         key = f"Bearer {company.key('backend_worker')}"
@@ -112,9 +120,12 @@ class TestOwnerOfAKey:
             is_allowed(company)
         assert refusal.value.deny.code is Code.UNAUTHENTICATED
         assert authentication.owner_of_key(key) is None
+        authentication.meet_owner(key)
+        assert authentication.owner_of_key(key) is None
 
     @pytest.mark.parametrize("key", ["", "Bearer", "Bearer nxs_unknown", "Basic nxs_x", "\x00"])
     def test_is_nobody_for_what_was_never_proved(self, key):
+        authentication.meet_owner(key)
         assert authentication.owner_of_key(key) is None
 
 
