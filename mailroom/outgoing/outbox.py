@@ -269,8 +269,8 @@ def _as_subject(text: str) -> str:
 def resend(
     *, notice_id: int, reason: str, caller: Person, now: datetime, with_others: bool = False
 ) -> int:
-    """Give a dead notice its attempts again, or the others of its organisation and channel, too;
-    returns how many these were.
+    """Give a dead notice its attempts again, and `with_others` all dead ones of its organisation
+    and channel, MOST_RESENT at most; returns how many these were.
 
     The receiver gets the same event id. Raises Denied NOT_YOURS for a person of another group,
     NOT_FOUND, INVALID_TRANSITION for a notice that is not dead, or not any more.
