@@ -193,6 +193,13 @@ class Installation:
             with suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
 
+    def kill_everything(self) -> None:
+        """Kill it with all that it has started, as a machine does that loses its power."""
+        for pid in [self.process.pid, *_all_below(self.process.pid)]:
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        self.process.wait()
+
     @contextmanager
     def paused(self, part: str):
         """Let every process of a part stand still meanwhile."""
@@ -234,6 +241,11 @@ def _children_of(parent: int) -> list[tuple[int, str]]:
             pid, _, name = before.partition(" (")
             found.append((int(pid), name))
     return sorted(found)
+
+
+def _all_below(parent: int) -> list[int]:
+    children = [pid for pid, _ in _children_of(parent)]
+    return children + [below for pid in children for below in _all_below(pid)]
 
 
 @contextmanager

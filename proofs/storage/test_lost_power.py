@@ -2,7 +2,6 @@
 
 import os
 import random
-import signal
 import subprocess
 import threading
 import time
@@ -125,23 +124,13 @@ def _git(folder: Path, *words: str) -> str:
 def lose_power(one: Installation, disk: Disk) -> None:
     """The machine loses its power, and starts again."""
     disk.lose_power()
-    for pid in [*_below(one.process.pid), one.process.pid]:
-        with suppress(ProcessLookupError):
-            os.kill(pid, signal.SIGKILL)
-    one.process.wait()
+    one.kill_everything()
     wait_until("the end of all that had files open", disk.unmount)
     disk.mount()
     for lock in one.tree.rglob("*.lock"):  # as after the minutes for which locks of git are left
         long_ago = time.time() - LEFT - 60
         os.utime(lock, (long_ago, long_ago))
     one.start()
-
-
-def _below(pid: int) -> list[int]:
-    found = []
-    for child in map(int, Path(f"/proc/{pid}/task/{pid}/children").read_text().split()):
-        found += [child, *_below(child)]
-    return found
 
 
 @pytest.fixture(scope="module")

@@ -5,11 +5,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
+from unittest.mock import patch
 
 import requests
 from django.test import override_settings
 from django.utils import timezone
 
+from governance.cases import rules
 from tests.committed import committing
 from tests.company import Company, load_company
 from tests.oracle import tools as oracle
@@ -74,7 +76,11 @@ class Staff:
 @contextmanager
 def at_work(blocker: Any) -> Iterator[Staff]:
     """The company, served; nothing of it is left afterwards."""
-    with committing(blocker), override_settings(**UNHURRIED):
+    with (
+        committing(blocker),
+        override_settings(**UNHURRIED),
+        patch.object(rules, "MOST_OPENED", 10**6),
+    ):
         company = load_company("nexus")
         with serving() as url:
             yield Staff(company, url, load_company("constitution"))
