@@ -214,6 +214,7 @@ def _sweep(
     while True:
         left = due.exclude(**{f"{by}__in": failed})
         with transaction.atomic():
+            _check_at_each_row()
             _wait_for_locks_until(ends)
             with planned_for_values():
                 taken = list(left.select_for_update(skip_locked=True, of=("self",))[:batch])
@@ -224,7 +225,6 @@ def _sweep(
                 with _kept_failure(row):
                     with transaction.atomic():
                         act(row)
-                        connection.check_constraints()  # the commit of all would fail otherwise
                     failed.discard(whose)
                     handled += 1
                     if time.monotonic() > ends:  # one that fails slowly keeps no turn for itself
@@ -233,6 +233,12 @@ def _sweep(
                     _wait_for_locks_until(ends)
         if len(taken) < batch or time.monotonic() > ends:
             return handled
+
+
+def _check_at_each_row() -> None:
+    """Let a foreign key wait for its lock, and fail, at its row and not at the commit of all."""
+    with connection.cursor() as cursor:
+        cursor.execute("SET CONSTRAINTS ALL IMMEDIATE")
 
 
 def _wait_for_locks_until(ends: float) -> None:
