@@ -77,6 +77,11 @@ def fetch_row(statement: str, values: Mapping[str, Any] | Sequence[Any] | None =
         return kept.fetchone()
 
 
+def limit_lock_waits(seconds: float) -> None:
+    """Limit how long each statement of this transaction waits for a lock that another holds."""
+    fetch_row("SELECT set_config('lock_timeout', %s, true)", [f"{seconds * 1000:.0f}ms"])
+
+
 @contextmanager
 def planned_for_values() -> Iterator[None]:
     """Let PostgreSQL plan each statement inside for its values.

@@ -15,7 +15,7 @@ import structlog
 from django.db import connection, models, transaction
 from django.db.models import Max, QuerySet
 
-from core.database import database_now, fetch_row, planned_for_values
+from core.database import database_now, limit_lock_waits, planned_for_values
 from toolbox.models import JobRun
 
 log = structlog.get_logger(__name__)
@@ -242,9 +242,8 @@ def _check_at_each_row() -> None:
 
 
 def _wait_for_locks_until(ends: float) -> None:
-    """Limit what each statement of this transaction waits for a lock: somebody may hold it long."""
-    seconds = max(LEAST_WAIT, min(TURN, ends - time.monotonic()))
-    fetch_row("SELECT set_config('lock_timeout', %s, true)", [f"{seconds * 1000:.0f}ms"])
+    """Wait for no lock beyond the end of a turn: an operator's statement may hold it long."""
+    limit_lock_waits(max(LEAST_WAIT, min(TURN, ends - time.monotonic())))
 
 
 def delete_over(rows: QuerySet[DueRow], *, batch: int = BATCH_DELETED) -> int:

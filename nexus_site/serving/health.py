@@ -13,7 +13,7 @@ from kombu.exceptions import OperationalError
 from prometheus_client import generate_latest
 from redis.exceptions import NoPermissionError, RedisError
 
-from core.database import database_now
+from core.database import database_now, limit_lock_waits
 from core.kept import Kept
 from ledger import chain_end
 from ledger.sealer import read_backlog
@@ -30,7 +30,8 @@ QUICKLY = {"connect_timeout": 2, "target_session_attrs": "read-write"}
 """Seconds, psycopg's least; and a replica that only reads is no database to work with."""
 QUESTION, ANSWER_SECONDS = "SELECT 1", 2.0
 """A proxy lends connections of a server that hangs: only an answer shows that it works."""
-NO_LONG_WAIT = "SET LOCAL lock_timeout = '2s'"
+NO_LONG_WAIT = 2.0
+"""Seconds that a statement of health checks and metrics waits for a lock."""
 LOOPBACK = frozenset({"127.0.0.1", "::1"})
 BROKER_PATIENCE = {"socket_timeout": 2.0, "socket_connect_timeout": 2.0}
 """Seconds that a broker has to answer: one that hangs would hold the threads of agents, too."""
@@ -63,8 +64,8 @@ def check_readiness() -> tuple[bool, dict[str, str]]:
     scheduler = ledger = "unknown"
     try:
         if not checks["database"]:
-            with transaction.atomic(), connection.cursor() as cursor:
-                cursor.execute(NO_LONG_WAIT)
+            with transaction.atomic():
+                limit_lock_waits(NO_LONG_WAIT)
                 scheduler, ledger = scheduler_status(), ledger_status()
     except DatabaseError as error:
         checks["database"] = type(error).__name__
@@ -155,8 +156,8 @@ def metrics(request: HttpRequest) -> HttpResponse:
     # Prometheus waits ten seconds, and the pool as long for a database that is gone
     for registry in () if database_problem() else (STATE, LIVE):
         try:
-            with transaction.atomic(), connection.cursor() as cursor:
-                cursor.execute(NO_LONG_WAIT)
+            with transaction.atomic():
+                limit_lock_waits(NO_LONG_WAIT)
                 answer.content += generate_latest(registry)
         except DatabaseError:
             log.warning("live_metrics_not_counted", exc_info=True)

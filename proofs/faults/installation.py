@@ -38,6 +38,17 @@ def wait_until(what: str, holds: Callable[[], object], patience: float = PATIENC
         time.sleep(0.05)
 
 
+def quick(webhook: str) -> dict[str, str]:
+    """Settings of an organisation in which nothing waits long, and whose Board has a webhook."""
+    return {
+        "escalation_timeout": "1",
+        "ceo_timeout": "1",
+        "task_lease": "2",
+        "board_webhook": webhook,
+        "allow_internal_addresses": "true",
+    }
+
+
 @dataclass
 class Installation:
     """A running company: `make up` with three beats and quick jobs (company.py)."""

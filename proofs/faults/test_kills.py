@@ -20,6 +20,7 @@ from proofs.faults.installation import (
     PARTS,
     Installation,
     installation,
+    quick,
     wait_until,
 )
 from proofs.faults.load import SOON, Agents
@@ -73,15 +74,8 @@ def plan(kills: int, chance: random.Random) -> Iterator[list[str]]:
 def company(tmp_path_factory):
     """A company in which nobody waits long, that tells its Board by webhook."""
     with receiving() as receiver:
-        settings = {
-            "escalation_timeout": "1",
-            "ceo_timeout": "1",
-            "task_lease": "2",
-            "board_webhook": receiver.url,
-            "allow_internal_addresses": "true",
-        }
         folder = tmp_path_factory.mktemp("company")
-        with installation(folder, settings, twins=not LONG) as one:
+        with installation(folder, quick(receiver.url), twins=not LONG) as one:
             yield Company(one, Agents(one), receiver)
 
 

@@ -14,7 +14,7 @@ import httpx
 import pytest
 
 from proofs.faults.account import DUE, complaints
-from proofs.faults.installation import PATIENCE, Installation, installation, wait_until
+from proofs.faults.installation import PATIENCE, Installation, installation, quick, wait_until
 from proofs.faults.load import Agents
 from proofs.faults.receiver import receiving
 from proofs.storage.power import Disk, disk_with_power
@@ -140,14 +140,7 @@ def company(tmp_path_factory):
     log.touch()
     with disk_with_power(folder / "disk", var, DISK) as disk, receiving() as receiver:
         (var / "up.log").symlink_to(log)  # what it said is asked for afterwards
-        settings = {
-            "escalation_timeout": "1",
-            "ceo_timeout": "1",
-            "task_lease": "2",
-            "board_webhook": receiver.url,
-            "allow_internal_addresses": "true",
-        }
-        with installation(var, settings, twins=False) as one:
+        with installation(var, quick(receiver.url), twins=False) as one:
             yield one, disk, receiver
 
 
