@@ -21,6 +21,10 @@ from nexus_site.run.postgres import Cluster, locked
 
 ROOT = Path(__file__).parent.parent.parent
 PATIENCE = 180.0  # seconds within which everything must have happened on the slowest machine
+IN_TRANSACTION = """
+SELECT 1 FROM pg_stat_activity WHERE backend_type = 'client backend' AND state <> 'idle'
+AND pid <> pg_backend_pid()
+"""
 PARTS = ("web", "worker", "beat", "postgres", "broker")
 
 
@@ -215,13 +219,26 @@ class Installation:
     def paused(self, part: str):
         """Let every process of a part stand still meanwhile."""
         held = self.pids(part)
-        for pid in held:
-            os.kill(pid, signal.SIGSTOP)
+        _signal(held, signal.SIGSTOP)
         try:
             yield
         finally:
-            for pid in held:
-                os.kill(pid, signal.SIGCONT)
+            _signal(held, signal.SIGCONT)
+
+    @contextmanager
+    def paused_between_jobs(self):
+        """Let the worker stand still meanwhile, with no lock held. Nothing else may be at work."""
+
+        def holds_nothing():
+            held = self.pids("worker")
+            _signal(held, signal.SIGCONT)
+            time.sleep(0.1)
+            _signal(held, signal.SIGSTOP)
+            return not self.ask(IN_TRANSACTION)
+
+        with self.paused("worker"):
+            wait_until("the worker between two transactions", holds_nothing)
+            yield
 
     @contextmanager
     def without_postgres(self):
@@ -230,6 +247,11 @@ class Installation:
         with locked(data.with_name("postgres.start.lock")):
             self.kill_all("postgres")
             yield
+
+
+def _signal(pids, number: int) -> None:
+    for pid in pids:
+        os.kill(pid, number)
 
 
 def _lives(pid: int) -> bool:

@@ -224,7 +224,7 @@ class TestAfterEveryKill:
 def kill_jobs(company: Company, *options: str) -> dict[str, int]:
     """Kill the jobs at each of their statements, with enough to do; how often each was killed."""
     one = company.one
-    with one.paused("worker"):
+    with one.paused_between_jobs():
         with company.agents.at_work():
             wait_until("work for every job", lambda: len(one.ask(DUE)) > MUCH)
         time.sleep(SOON.total_seconds())
