@@ -254,8 +254,8 @@ def _build(engine: Engine, context: bytes, name: str, run: RecordedRun) -> tuple
             path="its build fails",
         ) from refusal
     found = _found(engine, image if rules.DIGEST.fullmatch(image) else name)
-    require(rules.can_keep(found.get("Size") or 0, settings.CONTAINER_IMAGE_BYTES))
     require(rules.can_describe(found))
+    require(rules.can_keep(engine.image_bytes(found, name), settings.CONTAINER_IMAGE_BYTES))
     return str(found["Id"]), said
 
 

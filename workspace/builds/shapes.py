@@ -27,6 +27,7 @@ class ListedImage(Named, total=False):
     """An image in a list of them."""
 
     RepoTags: list[str] | None
+    Size: int
 
 
 class HealthCheck(TypedDict, total=False):

@@ -35,6 +35,8 @@ class Engine:
     address: str = "127.0.0.1"
 
     size: int = 1000
+    unpacked: int = 0
+    """Bytes of an unpacked image, which only the list counts."""
     config: dict = field(default_factory=dict)
     """What images say that are built."""
     limits: dict = field(
@@ -160,7 +162,11 @@ class Handler(BaseHTTPRequestHandler):
             (prefix,) = json.loads(self.query["filters"])["reference"]
             prefix = prefix.removesuffix("*")
             rows = [
-                {"Id": digest, "RepoTags": image["RepoTags"]}
+                {
+                    "Id": digest,
+                    "RepoTags": image["RepoTags"],
+                    "Size": image["Size"] + self.engine.unpacked,
+                }
                 for digest, image in self.engine.images.items()
                 if any(tag.startswith(prefix) for tag in image["RepoTags"])
             ]

@@ -203,6 +203,14 @@ class TestABuild:
         engine.size -= 1
         assert code(build(devops)) == "OK"
 
+    def test_counts_what_is_unpacked(self, devops, engine, folder, settings):
+        """Docker 29 says of an image its packed bytes: 6 GB of zeros were 7 MB."""
+        engine.unpacked = settings.CONTAINER_IMAGE_BYTES - engine.size + 1
+        assert code(build(devops)) == "TOO_LARGE"
+        assert not engine.images
+        engine.unpacked -= 1
+        assert code(build(devops)) == "OK"
+
     def test_makes_the_engine_forget_the_oldest(self, devops, engine, folder, settings):
         """Else an agent fills the engine's disk, image by image."""
         settings.CONTAINER_IMAGES = 2
@@ -217,11 +225,13 @@ class TestABuild:
     def test_does_so_where_the_list_of_all_is_too_large(self, devops, engine, folder, settings):
         """Images from before this version may say much of themselves in it."""
         settings.CONTAINER_IMAGES = 1
-        engine.trouble["GET /images/json"] = b"[" + b" " * 5_000_000
-        for number in range(3):
+        first = build(devops, tag="api:0").body["result"]["digest"]
+        (name,) = engine.images[first]["RepoTags"]
+        old = engine.image("sha256:" + "b" * 64, name + " " * 5_000_000)
+        for number in range(1, 3):
             (folder / "app").write_text(f"#!/bin/sh\n# {number}\n")
             answer = build(devops, tag=f"api:{number}")
-            assert set(engine.images) == {answer.body["result"]["digest"]}
+            assert set(engine.images) == {old, answer.body["result"]["digest"]}
 
     def test_leaves_names_to_newer_images_and_images_to_others(
         self, devops, engine, folder, settings
