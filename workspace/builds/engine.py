@@ -167,11 +167,16 @@ class Engine:
         Podman says of each that it can; it has these controllers of the kernel or has them not.
         """
         info = _checked(shapes.INFO, self.ask("GET", "/info"))
-        podman = self.ask("GET", "/v4.0.0/libpod/info", missing=None)
+        podman = self._podman()
         if podman is None:
             return [name for name, field in LIMITED.items() if not info.get(field)]
-        controllers = _checked(shapes.PODMAN_INFO, podman)["host"].get("cgroupControllers")
+        controllers = podman["host"].get("cgroupControllers")
         return [name for name in LIMITED if name not in (controllers or [])]
+
+    def _podman(self) -> Mapping[str, Any] | None:
+        """What Podman says of its machine; None of an engine that is not Podman."""
+        found = self.ask("GET", "/v4.0.0/libpod/info", missing=None)
+        return None if found is None else _checked(shapes.PODMAN_INFO, found)
 
     def require_network(self, name: str, labels: Mapping[str, str], *, is_closed: bool) -> None:
         """Make a network that is apart from others, where there is none of this name.
@@ -233,12 +238,15 @@ class Engine:
         status, body = self.exchange("GET", path, params=params)
         return unframed(body)[-MOST_LOG:] if status == 200 else ""
 
-    def build(self, context: bytes, params: Mapping[str, str], watch: Watch) -> tuple[str, str]:
-        """Build an image: the id that the engine names, if it does, and its words.
+    def build(
+        self, context: bytes, params: Mapping[str, str], *, network: str, watch: Watch
+    ) -> tuple[str, str]:
+        """Build an image in a network or in `none`: the id that the engine names, and its words.
 
-        The watcher gets what the build prints. Raises EngineRefused where a step of the build
-        fails, with its last words; EngineStopped.
+        It may name no id. The watcher gets what the build prints. Raises EngineRefused where a
+        step of the build fails, with its last words; EngineStopped.
         """
+        params = {**params, **self._network_of_build(network)}
         headers = {"Content-Type": "application/x-tar"}
         words = _BuildWords(watch)
         status, body = self.exchange(
@@ -252,6 +260,18 @@ class Engine:
         if words.problem:
             raise EngineRefused(400, f"{words.said[-1000:]}\n{words.problem[:1000]}".strip())
         return words.image, words.said
+
+    def _network_of_build(self, network: str) -> dict[str, str]:
+        """How an engine is told the network of a build.
+
+        Where Podman is told as Docker is, a build has the network of the engine's own machine.
+        """
+        if self._podman() is None:
+            return {"networkmode": network}
+        if network == "none":
+            return {"networkmode": "NetworkDisabled"}
+        named = {"Name": "network", "Host": False, "Path": network}
+        return {"networkmode": "NetworkEnabled", "nsoptions": json.dumps([named])}
 
 
 class _BuildWords:

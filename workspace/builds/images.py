@@ -228,7 +228,6 @@ def _build(engine: Engine, context: bytes, name: str, run: RecordedRun) -> tuple
     used = limits()
     params = {
         "t": name,
-        "networkmode": settings.CONTAINER_BUILD_NETWORK,
         "memory": str(used["Memory"]),
         "memswap": str(used["MemorySwap"]),
         "cpuperiod": "100000",
@@ -239,7 +238,9 @@ def _build(engine: Engine, context: bytes, name: str, run: RecordedRun) -> tuple
         "forcerm": "true",
     }
     try:
-        image, said = engine.build(context, params, run)
+        image, said = engine.build(
+            context, params, network=settings.CONTAINER_BUILD_NETWORK, watch=run
+        )
     except EngineStopped:
         return "", ""
     except EngineRefused as refusal:

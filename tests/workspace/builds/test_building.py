@@ -104,6 +104,29 @@ class TestABuild:
         assert int(query["cpuquota"]) > 0
         assert not query.keys() & {"remote", "extrahosts", "dockerfile", "buildargs", "privileged"}
 
+    @pytest.mark.parametrize(
+        ("network", "said"),
+        [
+            ("none", {"networkmode": "NetworkDisabled"}),
+            (
+                "builds",
+                {
+                    "networkmode": "NetworkEnabled",
+                    "nsoptions": '[{"Name": "network", "Host": false, "Path": "builds"}]',
+                },
+            ),
+        ],
+    )
+    def test_has_no_network_of_the_engines_machine(
+        self, devops, engine, folder, settings, network, said
+    ):
+        """Podman reads neither `none` nor a name, and takes its own machine's network then."""
+        engine.controllers = ["cpu", "memory", "pids"]
+        settings.CONTAINER_BUILD_NETWORK = network
+        assert code(build(devops)) == "OK"
+        ((query, _),) = engine.builds
+        assert query.items() >= said.items()
+
     def test_runs_each_step_anew(self, devops, engine, folder):
         """From its cache an engine gives what another organisation's same step has made."""
         build(devops)
