@@ -251,10 +251,13 @@ def wait_after(attempts: int) -> float:
 def _send_email(row: OutgoingNotice) -> None:
     with override(settings.NEXUS_LANGUAGE):
         said = {part: in_language(kept, gettext) for part, kept in row.wording.items()}
+        where = gettext("What waits for you: %(address)s") % {
+            "address": f"{settings.PUBLIC_URL}/admin/"
+        }
     data = row.payload["data"] | said
     EmailMessage(
         subject=_as_subject(str(data["subject"])),
-        body=show_in_text(str(data["body"])),
+        body=f"{where}\n\n{show_in_text(str(data['body']))}",  # above what an agent wrote
         from_email=settings.DEFAULT_FROM_EMAIL,
         to=[row.target],
         headers={"Message-ID": f"<{row.event_id}@nexus>"},

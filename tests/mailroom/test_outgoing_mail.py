@@ -39,12 +39,15 @@ def notice(nexus):
     return OutgoingNotice.objects.get()
 
 
-def test_arrives_with_its_id_and_its_words(notice, postbox):
+def test_arrives_with_its_id_and_its_words(notice, postbox, settings):
+    settings.PUBLIC_URL = "https://nexus.example"
     outbox.send_due(now=NOW)
     (letter,) = postbox.letters
     assert letter["Message-ID"] == f"<{notice.event_id}@nexus>"
     assert (letter["To"], letter["From"]) == ("board@b.example", "nexus@localhost")
-    assert "Nobody answers." in letter.get_payload()
+    first, _, second = letter.get_payload().splitlines()
+    assert first == "What waits for you: https://nexus.example/admin/"
+    assert second == "Nobody answers."
     notice = OutgoingNotice.objects.get()
     assert notice.state == "sent"
 
@@ -123,7 +126,9 @@ def test_is_in_the_language_of_the_installation(nexus, postbox, settings):
     outbox.send_due(now=NOW)
     (letter,) = postbox.letters
     assert str(make_header(decode_header(letter["Subject"]))) == "nexus：有一项升级上报没有得到答复"
-    assert "Nobody answers." in letter.get_payload()  # what somebody wrote stays as it is
+    text = letter.get_payload(decode=True).decode()
+    assert text.startswith("等你处理的事项：")
+    assert "Nobody answers." in text  # what somebody wrote stays as it is
     notice = OutgoingNotice.objects.get()
     assert notice.payload["data"]["subject"] == "nexus: an escalation has no answer"
     assert Event.objects.filter(reason="nexus: an escalation has no answer").exists()
