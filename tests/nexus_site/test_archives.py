@@ -190,10 +190,14 @@ class TestAPlaceThatExists:
         tree.chmod(0o750)
         packed()
 
-        def unpack(place):
-            with archives.unpacked(tmp_path / "tree.tar", {"company": place}):
-                assert not (place / "plan.md").exists()
+        def names_in(place):
             return {each.name for each in place.iterdir()}
+
+        def unpack(place):
+            before = names_in(place) | {archives.UNFINISHED}
+            with archives.unpacked(tmp_path / "tree.tar", {"company": place}):
+                assert names_in(place) | {archives.UNFINISHED} == before
+            return names_in(place)
 
         return unpack
 
