@@ -221,21 +221,28 @@ def _last_words(engine: Engine, name: str) -> str:
 
 
 def retire_others(engine: Engine, row: Deployment) -> str:
-    """Remove what ran before in this place; what could not be removed, in words."""
+    """Remove what ran before in this place; what could not be removed, in words.
+
+    Nothing where another process has settled the deployment: a later one may run by then.
+    """
     try:
         own = engine.container(container_name(row)) or {}
-        remove_all(engine, row, keep=own.get("Id"))
+        others = [each for each in found_in_place(engine, row) if each != own.get("Id")]
+        if Deployment.objects.filter(id=row.id, version=row.version).exists():
+            for each in others:
+                engine.remove(each)
     except (EngineRefused, EngineUnavailable) as problem:
         return f"its predecessor may still run: {problem}"
     return ""
 
 
-def remove_all(engine: Engine, row: Deployment, *, keep: str | None = None) -> None:
-    """Remove what runs in this place, except `keep`. Raises EngineRefused, EngineUnavailable."""
-    prefix = container_prefix(row.organisation_id)
-    for each in engine.labelled(_labels_of(row), prefix=prefix):
-        if each != keep:
-            engine.remove(each)
+def found_in_place(engine: Engine, row: Deployment) -> list[str]:
+    """The ids of all containers of the service in its environment.
+
+    Who removes them asks after this whether the place is still the deployment's: what a later one
+    starts is not among them then. Raises EngineRefused, EngineUnavailable.
+    """
+    return engine.labelled(_labels_of(row), prefix=container_prefix(row.organisation_id))
 
 
 def _failed(engine: Engine, name: str, problem: str) -> DeploymentOutcome:

@@ -16,7 +16,7 @@ from core.machines import Swap, swap
 from core.permissions import Deed, require_deed
 from ledger.sql import event_cte
 from workspace.builds import rules
-from workspace.builds.containers import DeploymentOutcome, remove_all
+from workspace.builds.containers import DeploymentOutcome, found_in_place
 from workspace.builds.deployments import SETTLED_AFTER, find_outcome, settle, under_way
 from workspace.builds.engine import opened
 from workspace.builds.images import engine_answers
@@ -89,9 +89,12 @@ def take_down(*, deployment_id: str, person: Person, reason: str, now: datetime)
     """
     require_deed(person, Deed.TAKE_DOWN, reason=reason)
     row = _found(deployment_id, person)
-    person.require(rules.can_take_down(DeploymentState(row.state), is_current=row.is_current))
     with engine_answers(), opened(LONGEST) as engine:
-        remove_all(engine, row)
+        containers = found_in_place(engine, row)
+        row = _found(deployment_id, person)  # a later deployment may have begun meanwhile
+        person.require(rules.can_take_down(DeploymentState(row.state), is_current=row.is_current))
+        for each in containers:
+            engine.remove(each)
     subject = f"deployment:{row.id}"
     event = Event.by(
         person, Action.DEPLOYMENT_REMOVED, at=database_now(), subject=subject, reason=reason

@@ -545,6 +545,53 @@ class TestAtOnce:
         assert Intervention.objects.count() == 1
         assert not engine.containers
 
+    def test_a_slow_look_removes_nothing_that_began_meanwhile(self, engine):
+        later = NOW + timedelta(minutes=1)
+        nexus = found()
+        built_in(nexus, engine)
+        built_in(nexus, engine, OTHER)
+        deploy(devops_of(nexus))
+        row = Deployment.objects.get()
+
+        def deploy_other():
+            del engine.trouble["GET /containers/json"]
+            (answer,) = at_once([lambda: deploy(devops_of(nexus), artifact=OTHER, now=later)])
+            assert answer.body["result"]["state"] == "succeeded"
+
+        engine.trouble["GET /containers/json"] = deploy_other
+        by = Person(
+            username="ann",
+            groups=frozenset({PeopleGroup.BOARD}),
+            organisation_id=nexus.id,
+            is_member=True,
+        )
+        with pytest.raises(Denied, match="took its place"):
+            take_down(deployment_id=row.id, person=by, reason="Enough.", now=NOW)
+        assert [each["Config"]["Image"] for each in engine.containers.values()] == [OTHER]
+        assert not Event.objects.filter(action="deployment.removed").exists()
+
+    def test_a_second_sweep_removes_nothing_that_began_meanwhile(self, engine):
+        nexus = found()
+        built_in(nexus, engine)
+        built_in(nexus, engine, OTHER)
+        row = interrupted(nexus)
+        engine.containers[containers.container_name(row)] = {
+            "Id": "1", "State": {"Running": True}, "Config": containers.config_of(row, {}),
+        }  # fmt: skip
+
+        def settle_and_deploy():
+            assert deployments.settle_interrupted(now=row.due_at) == 1
+            answer = deploy(devops_of(nexus), artifact=OTHER)
+            return answer.body["result"]["state"]
+
+        def meanwhile():
+            del engine.trouble["GET /containers/json"]
+            assert at_once([settle_and_deploy], raising=True) == ["succeeded"]
+
+        engine.trouble["GET /containers/json"] = meanwhile
+        assert deployments.settle_interrupted(now=row.due_at) == 0
+        assert [each["Config"]["Image"] for each in engine.containers.values()] == [OTHER]
+
     def test_one_of_two_settles(self, engine):
         nexus = found()
         row = interrupted(nexus)
