@@ -58,6 +58,7 @@ DESCRIPTION = ("/api/schema/", "/api/docs/")
 SESSION_COOKIE = settings.SESSION_COOKIE_NAME.encode()
 log = structlog.get_logger(__name__)
 ANSWERS = range(100, 600)  # all statuses: every page that a stranger asks for is counted
+READING = ("GET", "HEAD")  # methods of requests that change nothing
 STRANGERS = 2  # threads; as many passwords are checked at once
 STRANGERS_WAITING = 200  # requests that wait for them
 PEOPLE_BODY = 8  # times what an agent may send: forms with a whole pack in them
@@ -167,7 +168,7 @@ class Site:
         elif face is not None:
             await self.ask_face(face, scope, receive, send)
         elif person := person_of(scope["headers"]):
-            TURN.set(self.turn_of_person(person))
+            TURN.set(self.turn_of_person(person, acts=scope["method"] not in READING))
             await self.people(scope, receive, send)
         else:
             await self.ask_apart(self.strangers, scope, receive, send)
@@ -226,13 +227,16 @@ class Site:
             send = turn.pace.noting(send, ANSWERS)
         await bridge(scope, receive, send)
 
-    def turn_of_person(self, name: str) -> Turn:
+    def turn_of_person(self, name: str, *, acts: bool) -> Turn:
         """One person's pages take half of the threads at once, and the others wait apart.
 
-        However many there are, a page of another person waits for those under way only.
+        However many there are, a page of another person waits for those under way only. What people
+        do, all together, leaves one thread to pages that are read: a change may wait for a lock or
+        another machine for long.
         """
-        most = max(1, settings.WEB_PEOPLE_THREADS // 2)
-        return (self.turns_of("person", name, most),)
+        most = settings.WEB_PEOPLE_THREADS
+        own = self.turns_of("person", name, max(1, most // 2))
+        return (own, self.turns_of("acts", "", max(1, most - 1))) if acts else (own,)
 
     def turn_of_agent(self, scope: Scope) -> Turn:
         """One organisation's calls take half of the threads at once, one agent's one fewer.

@@ -71,9 +71,9 @@ def know_owners(monkeypatch, owners, *, are_met):
     monkeypatch.setattr(f"{where}.meet_owner", lambda key: met.update({key: owners[key]}))
 
 
-async def ask(site, person, path):
+async def ask(site, person, path, method="GET"):
     """Ask for a page in a browser in which a person signed in."""
-    asked = request(path)
+    asked = request(path, method)
     known = signing.dumps([person, "1"], salt=known_browsers.COOKIE)
     asked["headers"] += [(b"cookie", f"nexus_browser={known}".encode())]
 
@@ -204,6 +204,39 @@ class TestRouting:
         people.shutdown()
         assert begun.index("/quick") == settings.WEB_PEOPLE_THREADS // 2
         assert begun.count("/slow") == 20
+        assert not site.turns
+
+    def test_lets_no_acts_of_people_take_the_threads_of_all(self, threads, settings):
+        """Else people whose changes wait for a lock keep all others from every page."""
+        freed, begun = Event(), []
+
+        def wait_or_answer(request):
+            begun.append(request.method)
+            if request.method == "POST":
+                freed.wait(PATIENCE)
+            return HttpResponse()
+
+        handler = SimpleNamespace(get_response=wait_or_answer, end=lambda response: None)
+        people = ThreadPoolExecutor(settings.WEB_PEOPLE_THREADS)
+        site = asgi.Site(threads, people_threads=people)
+        site.people = replace(site.people, handler=handler)
+        most = settings.WEB_PEOPLE_THREADS - 1
+
+        async def act_and_ask():
+            names = [str(number) for number in range(10)]
+            acts = [asyncio.create_task(ask(site, name, "/act", "POST")) for name in names]
+            await asyncio.to_thread(wait_until, lambda: len(begun) >= most)
+            try:
+                async with asyncio.timeout(PATIENCE / 2):
+                    await ask(site, "ada", "/page")
+            finally:
+                freed.set()
+            await asyncio.gather(*acts)
+
+        run_loop(act_and_ask())
+        people.shutdown()
+        assert begun.index("GET") == most
+        assert begun.count("POST") == 10
         assert not site.turns
 
     @pytest.mark.parametrize("path", ["/api/v1/me", "/api/v1/tools/read_inbox", "/mcp"])
