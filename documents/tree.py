@@ -22,6 +22,8 @@ RUNNABLE = 0o110
 FOLDER_MODE = 0o750
 MAX_BYTES = 16 * 1024 * 1024
 TEMPORARY = ".tmp-"
+DIGITS = 16
+"""Of a file that is being written, after TEMPORARY; a killed call leaves it."""
 
 FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 PLAIN = os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY
@@ -119,7 +121,7 @@ class SafeTree:
         folders, name = self._split(path)
         with _translated_errors(path), self._folder(folders, make=True) as folder:
             mode = FILE_MODE | _mode_to_keep(name, folder, path)
-            temporary = TEMPORARY + secrets.token_hex(8)
+            temporary = TEMPORARY + secrets.token_hex(DIGITS // 2)
             fd = os.open(
                 temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | PLAIN, FILE_MODE, dir_fd=folder
             )

@@ -18,6 +18,7 @@ from pathlib import Path
 
 from core.decision import Code, Denied, refuse
 from core.files import place
+from documents.tree import DIGITS, TEMPORARY
 from workspace.git.rules import COMMIT_ID
 from workspace.sandbox.driver import run
 from workspace.sandbox.programs import CommandOutcome, Mount, Program, ProgramLimits
@@ -62,6 +63,8 @@ ENVIRONMENT = {
     "GIT_CONFIG_VALUE_3": "/dev/null",
     "GIT_CONFIG_KEY_4": "submodule.recurse",
     "GIT_CONFIG_VALUE_4": "false",
+    # What a call is writing, or was when it was killed, is no file of the agent.
+    "BEING_WRITTEN": TEMPORARY + "[0-9a-f]" * DIGITS,
 }
 
 BEGIN = """
@@ -78,6 +81,7 @@ go_back() {
 git init --quiet --bare --template= /tmp/git || fail
 mkdir -p /tmp/git/info
 echo '* -text -ident -filter -working-tree-encoding' >/tmp/git/info/attributes
+echo "$BEING_WRITTEN" >/tmp/git/info/exclude
 git config core.bare false
 export GIT_WORK_TREE=/work
 git config core.autocrlf false

@@ -165,6 +165,29 @@ class TestAFirstBranch:
         assert read(hands, SMALL, "frontend_worker") == "mine\n"
 
 
+class TestAFileThatIsBeingWritten:
+    """By another call, or by one that was killed: no one wrote what git would find."""
+
+    def test_is_in_no_commit(self, hands, monkeypatch):
+        hands.hire()
+        mine = hands.write(SMALL, "mine\n")
+
+        def killed(*given, **options):
+            raise KeyboardInterrupt
+
+        with monkeypatch.context() as patched:
+            for step in ("rename", "unlink"):
+                patched.setattr(tree.os, step, killed)
+            with pytest.raises(KeyboardInterrupt):
+                tree.SafeTree(hands.tree("backend_worker")).write(LARGE, b"half of it")
+        (left,) = set(mine.parent.iterdir()) - {mine}
+        hands.give("backend_worker")
+        made = hands.commit("src/search/").result["commit"]
+        named = BareRepository(hands.drafts).run("ls-tree", "-r", "--name-only", made).decode()
+        assert SMALL in named
+        assert left.name not in named
+
+
 class TestChangesThatAreGivenUp:
     def test_leave_no_half_of_a_file_that_cannot_be_written(self, hands, room):
         hands.hire()
