@@ -30,7 +30,8 @@ MOST_PATH = 4200
 CREATING, QUARANTINE = ".repository-", ".quarantine-"
 """Folders of commands under way: a repository, and objects that may be refused."""
 
-REF_LOCKS = "refs/**/*.lock"
+LOCKS = ("*.lock", "refs/**/*.lock", "logs/**/*.lock", "objects/info/**/*.lock")
+"""Of a ref, its log, or what packing writes: each is a file of its own."""
 LEFT_OBJECTS = ("pack/tmp_*", "pack/.tmp-*", "tmp_objdir-*", "??/tmp_obj_*")
 """What a killed command leaves under `objects`: git removes it late, and not where it prunes."""
 LEFT = 5 * running.SECONDS
@@ -116,11 +117,11 @@ class BareRepository:
     def _remove_left_locks(self) -> bool:
         """Remove the locks of commands that were killed; whether there were any.
 
-        Git waits for no lock and removes none but its own: the ref could never be moved again.
+        Git waits for no lock and removes none but its own: the ref could never be moved again, or
+        the repository never packed.
         """
         folders = [self.folder, *self.others]
-        found = [lock for each in folders for lock in (*each.glob("*.lock"), *each.glob(REF_LOCKS))]
-        left = _left_behind(found)
+        left = _left_behind(lock for each in folders for p in LOCKS for lock in each.glob(p))
         for lock in left:
             lock.unlink(missing_ok=True)
         return bool(left)

@@ -407,6 +407,18 @@ class TestALockOfAKilledCommand:
         assert hands.push().status == 200
         assert not lock.exists()
 
+    @pytest.mark.parametrize(
+        "name", ["objects/info/commit-graph", "logs/HEAD", "logs/refs/heads/main", "gc.pid"]
+    )
+    def test_keeps_no_repository_from_being_packed(self, hands, name):
+        """Else it grows without end after a stop that came while it was packed."""
+        hands.hire()
+        hands.pushed()
+        bare = bare_of(hands.company.organisation)
+        lock = self.lock(bare.folder, name, age=3600)
+        bare.run("gc", "--quiet", "--no-prune")
+        assert not lock.exists()
+
     def test_is_not_looked_for_after_an_answer_of_no(self, hands, monkeypatch):
         hands.hire()
         hands.write("src/search/index.py")
