@@ -182,12 +182,13 @@ def _runs(company):
         "tool": "run_test",
         "paths": ["测试/"],
         "asked_at": now,
-        "ends_by": now,
+        "ends_by": now + timedelta(hours=1),
     }
     ended = {"started_at": now, "ended_at": now, "output": "通过", "output_sha256": DIGEST}
     return [
         Run.objects.create(**given),
         Run.objects.create(started_at=now, **given),
+        Run.objects.create(started_at=now, **given | {"ends_by": now}),
         Run.objects.create(exit_status=0, **ended, **given),
         Run.objects.create(timed_out=True, **ended, **given),
         Run.objects.create(stopped_for="太久了", **ended, **given),

@@ -2,6 +2,7 @@
 
 import time
 from dataclasses import replace
+from datetime import timedelta
 from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
@@ -301,6 +302,15 @@ class TestStopping:
         html = board.get(change_page(Run.objects.get())).content.decode()
         assert "stopped: board: It takes the machine." in html
         assert "/stop/" not in html
+
+    def test_is_not_asked_to_stop_what_ended_with_its_server(self, backend, board):
+        """It has no end, and its place is free: nothing runs that could be stopped."""
+        run = begun(backend)
+        assert "Stop run" in board.get(change_page(run)).content.decode()
+        Run.objects.filter(id=run.id).update(ends_by=timezone.now() - timedelta(seconds=1))
+        html = board.get(change_page(run)).content.decode()
+        assert "interrupted: the server ended meanwhile" in html
+        assert "Stop run" not in html
 
     def test_takes_a_waiting_run_out_of_the_queue(self, backend, alice):
         first = begun(backend)

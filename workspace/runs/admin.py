@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from django.contrib import admin
-from django.db.models import QuerySet
+from django.db.models import Q, QuerySet
+from django.db.models.functions import Now
 from django.http import HttpRequest
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
@@ -35,7 +38,7 @@ STOP = Act(
     ),
     perform=_stop,
     facts=lambda row: [(gettext("Agent"), row.agent.handle), (gettext("Tool"), row.tool)],
-    possible=lambda row: row.ended_at is None and not row.stopped_for,
+    possible=lambda row: row.ended_at is None and not (row.stopped_for or row.is_interrupted),
 )
 
 
@@ -55,6 +58,11 @@ class RunAdmin(ActingAdmin):
         "outcome", "output_sha256", "log",
     )  # fmt: skip
 
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Run]:
+        """Add whether it has no end, and its time is over by the database's clock."""
+        rows: QuerySet[Run] = super().get_queryset(request)
+        return rows.annotate(is_interrupted=Q(ended_at=None, ends_by__lte=Now()))
+
     def find(self, request: HttpRequest, rows: QuerySet[Run], term: str) -> QuerySet[Run] | None:
         """By number or agent; else by commit, among the newest."""
         run = row_id(term)
@@ -64,12 +72,14 @@ class RunAdmin(ActingAdmin):
         return rows.filter(agent__in=agents) if agents else None
 
     @column(_("outcome"))
-    def outcome(self, row: Run) -> str:
+    def outcome(self, row: Any) -> str:
         """How it ended, or that it has not."""
         if row.stopped_for:
             return gettext("stopped: %(reason)s") % {"reason": row.stopped_for}
         if row.timed_out:
             return gettext("stopped: it took too long")
+        if row.is_interrupted:
+            return gettext("interrupted: the server ended meanwhile")
         if row.ended_at is None:
             return gettext("running") if row.started_at else gettext("waiting")
         if row.exit_status is None:
