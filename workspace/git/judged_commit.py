@@ -5,8 +5,11 @@ from __future__ import annotations
 import os
 import secrets
 import shutil
+from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
+
+from django.db.models.functions import Now
 
 from contracts import judging
 from contracts.queries import submissions_in_review
@@ -50,6 +53,7 @@ def submitted_tree(caller: Caller) -> SubmittedTree | None:
         with held(lock_of(caller).with_suffix(".judged")):
             if not folder.is_dir():  # no other call of the judge was faster
                 _check_out(folder, commit, user, objects_of(organisation))
+                _remove_others(folder, _run_now(caller.agent.id))
     return SubmittedTree(folder, f"{JUDGED}/{commit}", commit)
 
 
@@ -80,10 +84,7 @@ def _commit_to_judge(caller: Caller) -> str:
 def _check_out(
     folder: Path, commit: str, user: AgentUser | None, objects: tuple[Path, ...]
 ) -> None:
-    """Check a commit out next to its place, then move it there; all else there is removed.
-
-    The caller holds the lock, so what is not whole there is of a call that was broken off.
-    """
+    """Check a commit out next to its place, then move it there."""
     folder.parent.mkdir(mode=FOLDER_MODE, exist_ok=True)
     new = folder.parent / f".new-{secrets.token_hex(8)}"
     new.mkdir(mode=FOLDER_MODE)
@@ -93,12 +94,27 @@ def _check_out(
         AgentWorkTree(folder=new, user=user, objects=objects).check_out(
             "", commit, Uncommitted.KEEP
         )
-        for earlier in folder.parent.iterdir():
-            if earlier != new:
-                shutil.rmtree(earlier, ignore_errors=True)
         new.rename(folder)
     finally:
         shutil.rmtree(new, ignore_errors=True)
+
+
+def _remove_others(folder: Path, kept: Collection[str]) -> None:
+    """Remove what else is next to a judged commit, but the commits that are kept.
+
+    The caller holds the lock, so what is not whole there is of a call that was broken off.
+    """
+    for each in folder.parent.iterdir():
+        if each != folder and each.name not in kept:
+            shutil.rmtree(each, ignore_errors=True)
+
+
+def _run_now(judge_id: int) -> list[str]:
+    """The commits on which a judge's run is under way, or waits for its turn."""
+    from workspace.models import Run
+
+    present = Run.objects.filter(agent_id=judge_id, ended_at=None, ends_by__gt=Now())
+    return list(present.values_list("commit", flat=True))
 
 
 def last_run(caller: Caller, commit: str) -> str:

@@ -12,6 +12,7 @@ from tests.contracts import world
 from tests.workspace.git.world import SCOPE, needs_walls
 from workspace.git import judged_commit
 from workspace.models import Run
+from workspace.runs import services
 from workspace.tree import agent_folder
 
 pytestmark = [needs_walls, pytest.mark.django_db(transaction=True)]
@@ -144,6 +145,29 @@ class TestAJudge:
         assert read.result["content"] == "def add(a, b):\n    return b + a\n"
         kept = agent_folder(hands.company.organisation.slug, "qa_worker") / "judged"
         assert [path.name for path in kept.iterdir()] == [second] != [first]
+
+    def test_runs_one_to_the_end_though_it_reads_another_meanwhile(
+        self, hands, submitted, monkeypatch
+    ):
+        """Else its files vanish below the run, which is evidence for the verdict on it."""
+        other, run = "src/page/page.py", services.driver.run
+
+        def meanwhile(program, **options):
+            contract = hands.hire(
+                "frontend_worker", workspace_scope=["src/page/"], assigned_branch="feat/page"
+            )
+            hands.write(other, "page = 1\n", handle="frontend_worker")
+            assert hands.commit(other, handle="frontend_worker").status == 200
+            hands.push("frontend_worker", "feat/page")
+            world.submit(hands.company, contract, by="frontend_worker")
+            hands.judge(submitted[0])
+            assert hands.call("qa_worker", "read_file", path=other).status == 200
+            return run(program, **options)
+
+        with monkeypatch.context() as patched:
+            patched.setattr(services.driver, "run", meanwhile)
+            ran = hands.call("qa_worker", "run_test", paths=[TEST]).result
+        assert ran["exit_code"] == 0, ran["output"]
 
     def test_keeps_nothing_of_a_check_out_that_was_killed(self, hands, submitted):
         """It would count in QA's home for ever, and no path names it."""
