@@ -14,6 +14,7 @@ from mcp.client.streamable_http import streamable_http_client
 
 from mailroom.models import Mail
 from orgchart.keys import revoke_key
+from tasks.models import Task
 from tests.contracts import world as contracts
 from tests.loops import run as run_loop
 from tests.patience import PATIENCE, wait_until
@@ -64,6 +65,30 @@ def over_mcp(url, headers, *asks):
             return [await ask(session) for ask in asks]
 
     return run_loop(talk())
+
+
+def message(url, company, who, revision, tool, **params):
+    """The answer to a call whose client asks for its progress, as most clients do."""
+    meta = {
+        "progressToken": 1,
+        "io.modelcontextprotocol/protocolVersion": revision,
+        "io.modelcontextprotocol/clientCapabilities": {},
+    }
+    call = {"name": tool, "arguments": params, "_meta": meta}
+    answer = httpx.post(
+        f"{url}/mcp",
+        json={"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": call},
+        headers={
+            **proof(company, who),
+            "Accept": "application/json, text/event-stream",
+            "MCP-Protocol-Version": revision,
+            "Mcp-Method": "tools/call",
+            "Mcp-Name": tool,
+        },
+        timeout=PATIENCE,
+    )
+    streamed = [line[6:] for line in answer.text.splitlines() if line.startswith("data: ")]
+    return json.loads(streamed[-1] if streamed else answer.text)
 
 
 @contextmanager
@@ -125,6 +150,24 @@ class TestMcp:
         )
         assert found.is_error
         assert json.loads(found.content[0].text) == expected == found.structured_content
+
+    @pytest.mark.parametrize("revision", ["2025-06-18", "2026-07-28"])
+    @pytest.mark.parametrize("held", ["keys", "levels", "marks"])
+    def test_answers_more_than_a_body_may_hold(self, company, url, held, revision):
+        metadata = {
+            "keys": {str(number): number for number in range(1001)},  # of several calls
+            "levels": json.loads('{"a":' * 31 + "1" + "}" * 31),
+            "marks": {"printed by a program": "e" + "\u0301" * 31},
+        }[held]
+        task = rest(url, company, "it_manager", "task_create", subject="Much")["result"]
+        Task.objects.filter(number=int(task["id"])).update(metadata=metadata)
+        asked = rest(url, company, "it_manager", "task_get", taskId=task["id"])
+        assert asked["result"]["metadata"] == metadata
+        changing = {"taskId": task["id"], "status": "in_progress"}
+        answer = message(url, company, "it_manager", revision, "task_update", **changing)
+        body = answer["result"]["structuredContent"]
+        assert (body["result"]["status"], body["result"]["metadata"]) == ("in_progress", metadata)
+        assert json.loads(answer["result"]["content"][0]["text"]) == body
 
     def test_does_what_rest_does(self, company, url):
         (found,) = over_mcp(

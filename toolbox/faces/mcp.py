@@ -19,7 +19,7 @@ from mcp.server.models import InitializationOptions
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from mcp.shared.inbound import MCP_PROTOCOL_VERSION_HEADER
 from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
-from pydantic_core import to_json
+from pydantic_core import from_json, to_json
 
 from core.decision import Denied
 from core.measures import measure
@@ -142,10 +142,14 @@ def _call(caller: Caller, call: ToolCall) -> Answer:
 
 
 def _result(body: dict[str, Any]) -> types.CallToolResult:
+    """An answer, whatever it holds: what bounds a body does not bound what is read (Spec: wire 12).
+
+    Several calls make one row, and programs, files and pages of the web have no such bounds.
+    """
     text = to_json(body).decode()
     return types.CallToolResult(
         content=[types.TextContent(type="text", text=text)],
-        structured_content=read_object(text.encode()),
+        structured_content=from_json(text),
         is_error=not body["ok"],
     )
 
