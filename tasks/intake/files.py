@@ -18,7 +18,7 @@ from orgchart.policy.compiled import Policy
 from orgchart.policy.parties import BOARD_PARTY
 from tasks.intake.feedback import LenientMoment, StorableText
 from tasks.results import JsonObject, TaskResult
-from tasks.rules.ownership import inactive_owner, unknown_owner
+from tasks.rules.ownership import unknown_owner
 from tasks.rules.validation import (
     can_type_role,
     validate_metadata,
@@ -153,13 +153,11 @@ def _read_task(raw: Any, policy: Policy) -> StoredTask:
 
 
 def _require_owner(policy: Policy, name: str) -> None:
-    if not name:
-        return
-    agent = policy.resolve(name)
-    if agent is None:
+    """An owner that left is one, too: what it completed stays its own, and the rest becomes free by
+    the scheduled job, as all that it left (Spec: tasks 39).
+    """
+    if name and policy.resolve(name) is None:
         raise Denied(unknown_owner(name))
-    if not agent.active:
-        raise Denied(inactive_owner(agent.handle))
 
 
 def export_tasks(organisation_id: int) -> Iterator[JsonObject]:

@@ -9,6 +9,7 @@ from pydantic_core import to_json
 
 from core.blank import is_blank
 from core.decision import Allow, Code, Decision, Denied, deny, refuse
+from core.strictjson import MAX_ELEMENTS, MAX_KEYS, require_shape
 from orgchart.policy.compiled import Policy
 from orgchart.policy.parties import Party
 from tasks.rules.actors import read_permissions, roles_claiming
@@ -69,10 +70,12 @@ def can_type_role(policy: Policy, role: str, task_type: str) -> Decision:
 
 
 def validate_metadata(metadata: Mapping[str, Any]) -> str:
-    """Return metadata as JSON text. Raises Denied when it is too large."""
+    """Return metadata as JSON text. Raises Denied when it is too large.
+
+    Several calls make it, and what was exported is read as strictly as one (Spec: tasks 28).
+    """
     text = to_json(metadata).decode()
-    if len(text) > MAX_METADATA:
-        problem = f"more than {MAX_METADATA} bytes"
+    if problem := _problem_of_size(metadata, text):
         raise refuse(
             Code.INVALID_PARAMS,
             f"metadata: {problem}",
@@ -81,6 +84,18 @@ def validate_metadata(metadata: Mapping[str, Any]) -> str:
             metadata=problem,
         )
     return text
+
+
+def _problem_of_size(metadata: Mapping[str, Any], text: str) -> str:
+    if len(text) > MAX_METADATA:
+        return f"more than {MAX_METADATA} bytes"
+    if len(metadata) > MAX_KEYS:
+        return f"more than {MAX_KEYS} keys"
+    try:
+        require_shape(text.encode())
+    except Denied:
+        return f"more than {MAX_ELEMENTS} elements"
+    return ""
 
 
 def _invalid(field: str, given: str, known: list[str]) -> Denied:

@@ -10,12 +10,15 @@ import pytest
 from django.core.management import CommandError, call_command
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
+from django.utils import timezone
 
 from core.people import operator
 from ledger.models import Event
+from orgchart.models import Agent
 from tasks.intake import files
 from tasks.models import Dependency, Task
-from tests.tasks.world import Http, company, dev_team
+from tasks.schedule import release_overdue
+from tests.tasks.world import Http, company, dev_team, touch
 
 OLD = {"id": "5", "subject": "[backend-leader] REQ-002", "description": "…", "status": "pending"}
 
@@ -222,6 +225,23 @@ class TestExport:
             one, two = (tmp_path / place / f"{number}.json" for place in ("out", "again"))
             assert one.read_text() == two.read_text()
         assert other.call("architect", "task_get", taskId="1").result["blocks"] == ["2"]
+
+    def test_is_imported_where_an_owner_has_left(self, lively, tmp_path):
+        """Nothing at all was imported of an organisation that one agent had left."""
+        lively.call("team-lead", "task_update", taskId="1", owner="architect", forceAssign=True)
+        for status in ("in_progress", "completed"):
+            lively.call("architect", "task_update", taskId="1", status=status)
+        run("export", "dev-team", tmp_path / "out")
+        other = dev_team("other")
+        Agent.objects.filter(handle="architect").update(active=False)
+        touch(lively.organisation)
+        touch(other)
+        assert "0 imported, 3 exists, 0 bad" in run("import", "dev-team", tmp_path / "out")
+        assert "3 imported, 0 exists, 0 bad" in run("import", "other", tmp_path / "out")
+        release_overdue(now=timezone.now())
+        tasks = Task.objects.filter(organisation=other).order_by("number")
+        found = list(tasks.values_list("status", "owner__handle"))
+        assert found[:2] == [("completed", "architect"), ("pending", None)]
 
     def test_writes_a_list_into_one_file(self, lively, tmp_path):
         run("export", "dev-team", tmp_path / "all.json")

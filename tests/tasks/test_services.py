@@ -369,6 +369,22 @@ class TestMetadata:
         task_id = make(metadata={"a": "x" * 40_000})
         assert refusal("architect", task_id, metadata={"b": "x" * 40_000}) is Code.INVALID_PARAMS
 
+    @pytest.mark.parametrize(
+        ("first", "then"),
+        [
+            ({str(n): n for n in range(900)}, {str(-n): n for n in range(900)}),
+            ({"a": [0] * 9000}, {"b": [0] * 9000}),
+        ],
+        ids=["keys", "elements"],
+    )
+    def test_of_several_calls_holds_no_more_than_one_could_bring(
+        self, make, update, refusal, first, then
+    ):
+        """An import of what was exported takes no more."""
+        task_id = make(metadata=first)
+        assert refusal("architect", task_id, metadata=then) is Code.INVALID_PARAMS
+        update("architect", task_id, metadata=dict.fromkeys(first) | then)
+
 
 class TestTimes:
     def test_of_claim_start_and_completion_are_kept(self, make, update):
