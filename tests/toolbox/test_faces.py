@@ -12,6 +12,7 @@ from django.utils import timezone
 from mcp.client.session import ClientSession
 from mcp.client.streamable_http import streamable_http_client
 
+from ledger.models import Event
 from mailroom.models import Mail
 from orgchart.keys import revoke_key
 from tasks.models import Task
@@ -250,8 +251,11 @@ class TestEvents:
     @pytest.mark.parametrize("place", ["x", "1", "1-2-3", "-1-1", "9" * 30 + "-1"])
     def test_do_not_begin_at_a_place_that_is_none(self, company, url, place):
         headers = {**proof(company, "qa_worker"), "Last-Event-ID": place}
+        refused = Event.objects.filter(actor="agent:qa_worker", tool="events")
+        before = refused.count()
         answer = httpx.get(f"{url}/api/v1/events", headers=headers)
         assert (answer.status_code, answer.json()["error_code"]) == (400, "INVALID_PARAMS")
+        assert refused.count() == before + 1
 
     def test_need_a_key(self, url):
         assert httpx.get(f"{url}/api/v1/events").status_code == 401

@@ -7,6 +7,7 @@ from django.contrib.auth import get_user_model
 from django.test import Client, RequestFactory
 from django.urls import get_resolver
 
+from ledger.models import Event
 from tests import loaded as loading
 from toolbox.answers import INTERNAL
 from toolbox.faces.rest import views
@@ -73,6 +74,29 @@ def signed_in_once():
     client = Client(HTTP_HOST="127.0.0.1")
     client.force_login(user, backend="django.contrib.auth.backends.ModelBackend")
     return client
+
+
+class TestARefusalOutsideOfTools:
+    @pytest.mark.parametrize(
+        ("method", "address", "body", "called"),
+        [
+            ("get", "sessions/00000000-0000-4000-8000-000000000000", "", "sessions.read"),
+            ("get", "tools?format=nothing", "", "tools.list"),
+            ("post", "sessions", "{", "sessions.open"),
+            ("post", "sessions", '{"mode": "coding"}', "sessions.open"),
+            ("post", "explain", "{", "calls.explain"),
+            ("post", "explain", '{"tool": 7}', "calls.explain"),
+        ],
+    )
+    def test_leaves_one_event(self, nexus, method, address, body, called):
+        """Who tried ids of others' sessions in an address was seen by no one."""
+        key = {"Authorization": f"Bearer {nexus.key('backend_worker')}"}
+        send = getattr(Client(HTTP_HOST="127.0.0.1"), method)
+        content = {"data": body, "content_type": "application/json"} if body else {}
+        answer = send(f"/api/v1/{address}", headers=key, **content).json()
+        event = Event.objects.get(decision="deny")
+        assert (answer["ok"], answer["tool_name"], event.tool) == (False, called, called)
+        assert (event.actor, event.code) == ("agent:backend_worker", answer["error_code"])
 
 
 class TestVersions:

@@ -46,9 +46,7 @@ async def application(scope: Message, receive: Any, send: Any) -> None:
             await send_denial(caller.pause.refusal, send)
             return
         last = header_of(scope, "last-event-id")
-        place = await in_thread(
-            lambda: event_reader.place_of(last) if last else event_reader.here()
-        )
+        place = await in_thread(lambda: _place_of(caller, last))
     except Denied as refusal:
         await send_denial(refusal.deny, send)
         return
@@ -57,6 +55,15 @@ async def application(scope: Message, receive: Any, send: Any) -> None:
         return
     with _STREAMS.counting(caller.agent.id, caller.organisation_id):
         await until_gone(receive, _watch(caller, credentials, place, send))
+
+
+def _place_of(caller: Caller, last: str | None) -> event_reader.StreamPlace:
+    """The place to go on from. Raises Denied for an id that no stream gave; that is recorded."""
+    try:
+        return event_reader.place_of(last) if last else event_reader.here()
+    except Denied as refusal:
+        door.refuse_call(caller, "events", refusal, now=caller.clock.now())
+        raise
 
 
 async def _watch(

@@ -67,6 +67,8 @@ class AgentView(APIView):
     """
 
     method = "POST"
+    called = ""
+    """What the ledger calls a request of this view, where no tool is called."""
     format_kwarg = None
     default_response_headers: dict[str, str] = {}
 
@@ -111,6 +113,15 @@ class AgentView(APIView):
             )
         (authentication,) = self.shared().authenticators
         request.user, request.auth = authentication.authenticate(request)
+
+    def handle_exception(self, exc: Exception) -> HttpResponse:
+        """Answer as every error; what a known caller is refused is recorded (Spec: ledger 3)."""
+        caller: Caller | None = getattr(self.request, "_user", None)
+        if isinstance(exc, Denied) and caller is not None:
+            refused = door.refuse_call(caller, self.called, exc, now=caller.clock.now())
+            return response_of(refused)
+        answer: HttpResponse = super().handle_exception(exc)
+        return answer
 
     def finalize_response(
         self, request: Request, response: HttpResponse, *args: Any, **kwargs: Any
@@ -165,6 +176,8 @@ class MeView(ReadView):
 class ToolListView(ReadView):
     """The tools that the execution gate would let through now; `?format=` for other ecosystems."""
 
+    called = "tools.list"
+
     def get(self, request: Request) -> Response:
         """List the caller's tools."""
         forms = request.query_params.getlist("format")
@@ -216,12 +229,14 @@ class ToolCallView(AgentView):
 class SessionListView(AgentView):
     """Open a session in the default mode, whatever is asked."""
 
+    called = "sessions.open"
+
     def post(self, request: Request) -> HttpResponse:
         """Open a session."""
         now = request.user.clock.now()
         answer = door.act(
             request.user,
-            "sessions.open",
+            self.called,
             request.data,
             work=lambda caller: sessions.open_session(caller=caller, params=request.data, now=now),
             now=now,
@@ -233,9 +248,11 @@ class SessionListView(AgentView):
 class SessionDetailView(ReadView):
     """One of the caller's own sessions."""
 
+    called = "sessions.read"
+
     def get(self, request: Request, session_id: str) -> HttpResponse | Response:
         """Describe the session."""
-        refused = door.refuse_paused(request.user, "sessions.read", now=request.user.clock.now())
+        refused = door.refuse_paused(request.user, self.called, now=request.user.clock.now())
         if refused is not None:
             return response_of(refused)
         return Response(sessions.read_session(caller=request.user, session_id=session_id))
@@ -243,6 +260,8 @@ class SessionDetailView(ReadView):
 
 class ExplainView(AgentView):
     """What a call would answer, and by which rule; nothing else happens."""
+
+    called = "calls.explain"
 
     def post(self, request: Request) -> HttpResponse:
         """Explain a call; with an idempotency key once, as every POST (Spec: wire 19)."""
@@ -264,7 +283,7 @@ class ExplainView(AgentView):
         key = request.META.get("HTTP_IDEMPOTENCY_KEY")
         answer = door.act(
             replace(caller, pause=None),  # explained, not refused (Spec: modes 29)
-            "calls.explain",
+            self.called,
             body,
             work=lambda _: dict(explain(caller, name, params, now=now)),
             now=now,
