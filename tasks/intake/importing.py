@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from graphlib import CycleError, TopologicalSorter
 from typing import Any
 
 from django.db import connection, transaction
-from django.db.models import F
+from django.db.models import F, QuerySet
 
 from core.actions import Action
 from core.actors import Actor
-from core.database import planned_for_values
+from core.database import planned_for_values, rows_of_array
 from core.events import Event
 from core.limits import BIGGEST_VERSION
 from ledger.services import insert_events
@@ -85,8 +85,13 @@ def _not_imported(one: ImportResult) -> ImportResult:
 
 
 def _existing(organisation_id: int, numbers: list[int]) -> set[int]:
-    tasks = Task.objects.filter(organisation_id=organisation_id, number__in=numbers)
-    return set(tasks.values_list("number", flat=True))
+    return set(_of_numbers(organisation_id, numbers).values_list("number", flat=True))
+
+
+def _of_numbers(organisation_id: int, numbers: Collection[int]) -> QuerySet[Task]:
+    """The tasks with these numbers, of which there may be hundreds of thousands."""
+    found = rows_of_array(list(numbers), "bigint")
+    return Task.objects.filter(organisation_id=organisation_id, number__in=found)
 
 
 def _broken(organisation_id: int, tasks: Sequence[StoredTask]) -> dict[str, str]:
@@ -98,11 +103,7 @@ def _broken(organisation_id: int, tasks: Sequence[StoredTask]) -> dict[str, str]
     }
     by_id = {task.id: task for task in tasks}
     named = {int(other) for task in tasks for other in (*task.blocks, *task.blocked_by)}
-    there = dict(
-        Task.objects.filter(organisation_id=organisation_id, number__in=named).values_list(
-            "number", "status"
-        )
-    )
+    there = dict(_of_numbers(organisation_id, named).values_list("number", "status"))
     while True:  # a task that names a broken one is broken too
         left = {one: task for one, task in by_id.items() if one not in broken}
         found: dict[str, str] = {}
@@ -180,8 +181,7 @@ def _insert_tasks(
     Task.objects.bulk_create(fresh, batch_size=AT_ONCE)
     edges = {(int(blocker), int(blocked)) for blocker, blocked in _edges(tasks)}
     numbers = {number for edge in edges for number in edge}
-    rows = Task.objects.filter(organisation_id=organisation_id, number__in=numbers)
-    ids = dict(rows.values_list("number", "id"))
+    ids = dict(_of_numbers(organisation_id, numbers).values_list("number", "id"))
     Dependency.objects.bulk_create(
         [
             Dependency(
@@ -194,7 +194,7 @@ def _insert_tasks(
     )
     new = {task.number for task in fresh}
     joined = sorted({blocked for _, blocked in edges} - new)
-    rows.filter(number__in=joined, version__lt=BIGGEST_VERSION).update(
+    _of_numbers(organisation_id, joined).filter(version__lt=BIGGEST_VERSION).update(
         version=F("version") + 1, updated_at=now
     )
     events = [

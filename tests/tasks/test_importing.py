@@ -71,6 +71,20 @@ class TestImport:
         counts = Task.objects.order_by("number").values_list("open_blockers", "dependents")
         assert list(counts) == [(0, 1), *[(1, 1)] * 4, (1, 0)]
 
+    @pytest.mark.parametrize("way", ["tasks", "blockers"])
+    def test_of_more_tasks_than_a_statement_has_parameters_is_looked_through(
+        self, team, folder, way
+    ):
+        """An organisation of 100,000 tasks could be exported and not be imported."""
+        numbers = [str(number) for number in range(2, 2**16 + 2)]
+        tasks = {
+            "tasks": [{"id": each, "subject": "x", "blockedBy": ["1"]} for each in numbers],
+            "blockers": [{"id": "1", "subject": "x", "blockedBy": numbers}],
+        }[way]
+        said = run("import", folder(json.dumps(tasks)), "--skip-bad")
+        assert said.endswith(f"0 imported, 0 exists, {len(tasks)} bad\n")
+        assert "which does not exist" in said
+
     @pytest.mark.parametrize("number", ["999999999999999999", 10**15])
     def test_refuses_an_id_that_counting_could_not_go_on_behind(self, team, folder, number):
         with pytest.raises(CommandError, match="nothing was imported"):
