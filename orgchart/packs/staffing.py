@@ -16,6 +16,8 @@ Note = Callable[[str, str, str, Iterable[str]], None]
 IN_OR_OUT = (Action.AGENT_ACTIVATED, Action.AGENT_DEACTIVATED)
 
 PLACE = {"group_id": None, "name": "", "is_leader": False}
+AT_ONCE = 200
+"""Rows of one INSERT or UPDATE: a statement takes 65,535 values at most."""
 
 
 def write_staff(
@@ -90,7 +92,8 @@ def _add(
         models.Agent(organisation=organisation, handle=one.handle, role=roles[one.role])
         for one in added
     ]
-    return {row.handle: row for row in models.Agent.objects.bulk_create(rows)}
+    inserted = models.Agent.objects.bulk_create(rows, batch_size=AT_ONCE)
+    return {row.handle: row for row in inserted}
 
 
 def _values(
@@ -147,7 +150,7 @@ def _write(
     if changed:
         fields = sorted({column.removesuffix("_id") for column in columns | PLACE.keys()})
         touched = [rows[handle] for handle in changed]
-        models.Agent.objects.bulk_update(touched, fields, batch_size=200)
+        models.Agent.objects.bulk_update(touched, fields, batch_size=AT_ONCE)
 
 
 def _write_co_managers(rows: Mapping[str, models.Agent], pack: Pack) -> set[str]:

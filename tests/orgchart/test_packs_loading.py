@@ -5,6 +5,8 @@ from datetime import timedelta
 from functools import partial
 
 import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from core.actors import Person, System
@@ -14,6 +16,7 @@ from orgchart.models import Agent, Organisation
 from orgchart.packs import BadPack, OtherOrganisation, diff_pack, load_pack
 from orgchart.packs.checking import sound_pack
 from orgchart.packs.pack import policy_of
+from orgchart.packs.staffing import AT_ONCE
 from orgchart.services import set_settings
 from tests.concurrency import at_once
 from tests.orgchart.world import (
@@ -76,6 +79,16 @@ class TestLoadingANewPack:
             load(tmp_path)
         assert not Organisation.objects.exists()
         assert events() == []
+
+    def test_of_any_number_of_agents_has_room_in_its_statements(self, pack):
+        """An organisation of 9,900 agents could be exported and not be loaded."""
+        for number in range(2 * AT_ONCE):
+            (pack / "agents" / f"hand_{number}.yaml").write_text("role: hand\nreports_to: lead\n")
+        with CaptureQueriesContext(connection) as seen:
+            load(pack)
+        inserts = [each["sql"] for each in seen if 'INSERT INTO "orgchart_agent"' in each["sql"]]
+        assert len(inserts) == 3
+        assert Agent.objects.count() > 2 * AT_ONCE
 
     def test_leaves_nothing_when_only_looked_at(self, pack):
         change = load(pack, preview=True)
