@@ -21,7 +21,10 @@ from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
 from orgchart.packs.problems import Notes
 
-BIGGEST = 4_194_304
+BIGGEST = 33_554_432
+"""Bytes of a file. What an organisation says takes 20 MB at most (Spec: settings 9), in YAML some
+of it more, and agents hire thousands of kinds of workers: what was exported can be loaded.
+"""
 DEEPEST = 12
 MOST_NODES = 300_000
 LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)

@@ -25,7 +25,7 @@ class TestWhatNoYamlMayHold:
             ("# nothing\n", 1, "`key: value` lines"),
             ("a: \x07\n", 1, "character"),
             ("a: [" + "1," * 350_000 + "1]", 1, "more than 300000 values"),
-            ("a: " + "x" * 4_200_000, 1, "is larger than 4194304 bytes"),
+            ("a: " + "x" * 33_600_000, 1, "is larger than 33554432 bytes"),
         ],
         ids=lambda value: str(value)[:40],
     )
@@ -33,6 +33,12 @@ class TestWhatNoYamlMayHold:
         found = problems(tmp_path, {"roles.yaml": text})
         assert [(file, at) for file, at, _ in found] == [("roles.yaml", line)]
         assert said in found[0][2]
+
+    def test_of_megabytes_is_read(self, tmp_path):
+        """Of 3,700 kinds of workers the exported roles were larger than a file that was read."""
+        kind = "title: X\n    level: 3\n    kind: worker\n    summary: " + "x" * 199_000
+        kinds = "".join(f"  kind_{number}:\n    {kind}\n" for number in range(25))
+        assert problems(tmp_path, edited("roles.yaml", ("  lead:\n", f"{kinds}  lead:\n"))) == []
 
     def test_a_billion_laughs_is_refused_before_it_is_built(self, tmp_path):
         bomb = "a: &a [lol, lol]\n" + "".join(
