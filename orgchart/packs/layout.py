@@ -12,7 +12,8 @@ from orgchart.packs.values import problem_of_name
 
 ORGANISATION, ROLES, PROTOCOL = "organisation.yaml", "roles.yaml", "mail-protocol.yaml"
 AGENTS, GROUPS, CONFIG = "agents", "groups", "config"
-MOST_FILES = 10_000
+MOST_FILES = 65_535
+"""Files of a folder: one for each agent, of which an installation has so many."""
 DEFAULTS = Path(__file__).parents[2] / "packs" / "soloqueue"
 """Where the roles and the protocol of a folder come from that has agents and groups only."""
 LEADER, MEMBER = "group_leader", "group_member"

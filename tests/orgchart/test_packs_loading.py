@@ -15,7 +15,9 @@ from orgchart.compiling import compile_policy
 from orgchart.models import Agent, Organisation
 from orgchart.packs import BadPack, OtherOrganisation, diff_pack, load_pack
 from orgchart.packs.checking import sound_pack
+from orgchart.packs.layout import find_layout
 from orgchart.packs.pack import policy_of
+from orgchart.packs.problems import Notes
 from orgchart.packs.staffing import AT_ONCE
 from orgchart.services import set_settings
 from tests.concurrency import at_once
@@ -89,6 +91,11 @@ class TestLoadingANewPack:
         inserts = [each["sql"] for each in seen if 'INSERT INTO "orgchart_agent"' in each["sql"]]
         assert len(inserts) == 3
         assert Agent.objects.count() > 2 * AT_ONCE
+
+    def test_has_room_for_each_agent_that_an_installation_may_have(self, pack):
+        for number in range(10_001):
+            (pack / "agents" / f"hand_{number}.yaml").touch()
+        assert len(find_layout(pack, "", Notes()).agents) == len(list((pack / "agents").iterdir()))
 
     def test_leaves_nothing_when_only_looked_at(self, pack):
         change = load(pack, preview=True)
