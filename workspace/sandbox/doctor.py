@@ -24,6 +24,8 @@ from workspace.users import AgentUser
 SECRET = "doctor-secret"  # noqa: S105  what the tried programs look for
 MARK = "86399.4242"
 """Seconds that a daemon of the doctor sleeps, by which it is found."""
+HUNGRY = "x=0123456789abcdef; for i in $(seq 23); do x=$x$x; done"
+"""Takes 128 MB in every shell; what `tail` takes of /dev/zero is not the same everywhere."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,7 +191,7 @@ def _ends_in_time(bench: Bench) -> tuple[bool, str]:
 
 
 def _is_limited_in_memory(bench: Bench) -> tuple[bool, str]:
-    outcome = bench.run("tail /dev/zero")
+    outcome = bench.run(HUNGRY, limits=ProgramLimits(memory=64 * 1024 * 1024))
     return outcome.status not in (0, None), _said(outcome)
 
 

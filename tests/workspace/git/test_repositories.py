@@ -230,7 +230,10 @@ class TestImport:
 
     @pytest.mark.parametrize(
         ("way", "said"),
-        [("folders", "do not fit into an agent's home"), ("a path", "a file is too long")],
+        [
+            ("folders", "do not fit into an agent's home"),
+            ("a path", "a file is too long|largePathname"),  # the newest git itself refuses it
+        ],
     )
     def test_counts_without_end_neither_folders_nor_names(self, nexus, other, way, said):
         """Folders within folders lead to a billion empty ones; a name may have megabytes."""
