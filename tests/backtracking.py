@@ -87,7 +87,7 @@ class Counter:
         least, most, inner = value
         items = list(inner)
         places = [at]
-        if len(items) == 1 and inner.getwidth() == (1, 1):
+        if _compiler._simple(inner):  # as the engine itself decides
             return self._repeat_one(op, value, at, after)
         if op is POSSESSIVE_REPEAT:
             while len(places) <= most:
