@@ -14,7 +14,8 @@ def printable(text: str) -> str:
 
 
 def printable_lines(text: str) -> str:
-    """The same for a text of several lines."""
+    """The same for a text of several lines, which may end as those of ssh do."""
     if text.isprintable():  # most lines of a log
         return text
-    return "".join(each if each in LINES else printable(each) for each in text)
+    lines = text.replace("\r\n", "\n")
+    return "".join(each if each in LINES else printable(each) for each in lines)
