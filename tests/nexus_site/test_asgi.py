@@ -100,6 +100,14 @@ async def call(site, key, path):
     await site(asked, receive, send)
 
 
+def site_for_people(threads, people, get_response):
+    """The site, in which each page of people is this answer."""
+    site = asgi.Site(threads, people_threads=people)
+    handler = SimpleNamespace(get_response=get_response, end=lambda response: None)
+    site.people = replace(site.people, handler=handler)
+    return site
+
+
 class TestAnEndInTheMiddle:
     @pytest.mark.parametrize(
         ("path", "says"),
@@ -185,10 +193,8 @@ class TestRouting:
                 freed.wait(30)
             return HttpResponse()
 
-        handler = SimpleNamespace(get_response=wait_or_answer, end=lambda response: None)
         people = ThreadPoolExecutor(settings.WEB_PEOPLE_THREADS)
-        site = asgi.Site(threads, people_threads=people)
-        site.people = replace(site.people, handler=handler)
+        site = site_for_people(threads, people, wait_or_answer)
 
         async def flood_and_ask():
             flood = [asyncio.create_task(ask(site, "mallory", "/slow")) for _ in range(20)]
@@ -216,10 +222,8 @@ class TestRouting:
                 freed.wait(PATIENCE)
             return HttpResponse()
 
-        handler = SimpleNamespace(get_response=wait_or_answer, end=lambda response: None)
         people = ThreadPoolExecutor(settings.WEB_PEOPLE_THREADS)
-        site = asgi.Site(threads, people_threads=people)
-        site.people = replace(site.people, handler=handler)
+        site = site_for_people(threads, people, wait_or_answer)
         most = settings.WEB_PEOPLE_THREADS - 1
 
         async def act_and_ask():

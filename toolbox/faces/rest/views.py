@@ -114,15 +114,6 @@ class AgentView(APIView):
         (authentication,) = self.shared().authenticators
         request.user, request.auth = authentication.authenticate(request)
 
-    def handle_exception(self, exc: Exception) -> HttpResponse:
-        """Answer as every error; what a known caller is refused is recorded (Spec: ledger 3)."""
-        caller: Caller | None = getattr(self.request, "_user", None)
-        if isinstance(exc, Denied) and caller is not None:
-            refused = door.refuse_call(caller, self.called, exc, now=caller.clock.now())
-            return response_of(refused)
-        answer: HttpResponse = super().handle_exception(exc)
-        return answer
-
     def finalize_response(
         self, request: Request, response: HttpResponse, *args: Any, **kwargs: Any
     ) -> HttpResponse:
