@@ -9,6 +9,7 @@ import subprocess
 import sys
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -20,8 +21,9 @@ from ledger.rules import Keys
 from ledger.spans import HIGHEST, LOWEST, Part, Span
 
 MANY = 900_000  # events from which on further processes save more than their start takes
-MOST = 16  # processes, each with a database connection
+MOST = 16  # parts, each with a database connection
 SEAL_COST = 50  # a seal is as much work as so many events
+START_COST = 50_000  # and the start of a process as so many
 ROOT = Path(__file__).resolve().parents[1]
 NOT_OF_LIBPQ = {"autocommit", "prepare_threshold", "client_encoding"}
 
@@ -31,17 +33,24 @@ WITH work AS (
     FROM ledger_seal
 )
 SELECT max(number), max(upto) FROM work
-GROUP BY ceil(upto * %(parts)s / (SELECT max(upto) FROM work)) ORDER BY 1
+GROUP BY greatest(1, ceil((upto - %(start)s) * %(parts)s
+                          / (SELECT greatest(max(upto) - %(start)s, 1) FROM work)))
+ORDER BY 1
 """
 
 logger = logging.getLogger(__name__)
 
+Found = tuple[Part, Span | None]
+
 
 def plan_parts() -> list[Part]:
-    """Split the ledger into parts of equal work, one for each processor; a small one is one."""
-    processes = min(_processors(), MOST)
+    """Split the ledger into parts of equal work, one for each processor; a small one is one.
+
+    The first part is larger by the start of a process, which it does without.
+    """
+    values = {"parts": min(_processors(), MOST), "seal": SEAL_COST, "start": START_COST}
     with connection.cursor() as cursor:
-        cursor.execute(PARTS, {"parts": processes, "seal": SEAL_COST})
+        cursor.execute(PARTS, values)
         ends = cursor.fetchall()
     if not ends or ends[-1][1] < MANY:
         return [Part()]
@@ -57,28 +66,37 @@ def _processors() -> int:
     return os.cpu_count() or 1
 
 
-def verify_parts(parts: Sequence[Part], trusted: Keys) -> Iterator[tuple[Part, Span | None]]:
+@contextmanager
+def verify_apart(parts: Sequence[Part], trusted: Keys) -> Iterator[Iterator[Found]]:
     """Each part with what a process of its own found, in order; None for one that failed.
 
-    Only in a transaction without savepoints: the processes see what it sees.
+    The processes work as long as the context is open. Only in a transaction without savepoints:
+    they see what it sees.
     """
+    tasks = _tasks(parts, trusted)
+    running = [_start() for _ in parts]
+    with ThreadPoolExecutor(MOST) as pool:
+        try:
+            answers = list(map(pool.submit, [each.communicate for each in running], tasks))
+            yield (
+                (part, _read(answer.result()[0], process.returncode))
+                for part, process, answer in zip(parts, running, answers, strict=True)
+            )
+        finally:
+            for process in running:
+                process.kill()
+
+
+def _tasks(parts: Sequence[Part], trusted: Keys) -> list[str]:
+    if not parts:
+        return []
     (snapshot,) = fetch_row("SELECT pg_export_snapshot()")
     common = {
         "connection": _address(),
         "snapshot": snapshot,
         "keys": {name: public.hex() for name, public in trusted.items()},
     }
-    tasks = [json.dumps(common | asdict(part)) for part in parts]
-    running = [_start() for _ in parts]
-    with ThreadPoolExecutor(len(parts)) as pool:
-        try:
-            answers = list(map(pool.submit, [each.communicate for each in running], tasks))
-            for part, process, answer in zip(parts, running, answers, strict=True):
-                said, _ = answer.result()
-                yield part, _read(said, process.returncode)
-        finally:
-            for process in running:
-                process.kill()
+    return [json.dumps(common | asdict(part)) for part in parts]
 
 
 def _start() -> subprocess.Popen[str]:

@@ -16,11 +16,11 @@ from ledger.canonical import FIELDS, parse, stamp
 from ledger.chain_end import check_head
 from ledger.composing import AT
 from ledger.guards import check_guards
-from ledger.parallel import plan_parts, verify_parts
+from ledger.parallel import plan_parts, verify_apart
 from ledger.rules import Chain, Finding, Keys, Leaves, SealFault, check_event
 from ledger.seal_format import Leaf, Seal, SealColumns, read_seal
 from ledger.sealer import read_backlog, read_eras, stream
-from ledger.spans import HIGHEST, Part, chain_before, read_seals, verify_span
+from ledger.spans import HIGHEST, Part, Span, chain_before, read_seals, verify_span
 
 READ_AS = {"details": "details::text", "at": AT}
 COLUMNS = ", ".join(READ_AS.get(name, name) for name in FIELDS)
@@ -69,7 +69,7 @@ class Verification:
     def run(self, parts: Sequence[Part] = (Part(),)) -> VerificationReport:
         """Verify seals with their events, the end of the chain, and what is not sealed yet.
 
-        Several parts are verified by a process for each.
+        A process of its own verifies each part but the first.
         """
         finding = self._seals(parts) or self._head() or self._unsealed() or self._backlog()
         return VerificationReport(
@@ -81,18 +81,23 @@ class Verification:
         )
 
     def _seals(self, parts: Sequence[Part]) -> Finding | None:
-        if len(parts) == 1:
-            return self.check_seals(parts[0])
-        for part, span in verify_parts(parts, self.trusted):
-            self.events += span.events if span else 0
-            first = span.doubt if span else part.first
-            if first is not None:
-                self.chain = chain_before(_database(), self.trusted, first)
-                finding = self.check_seals(replace(part, first=first))
-                if finding:
-                    return finding
-        self.chain = chain_before(_database(), self.trusted, HIGHEST)
-        return None
+        first, *others = parts
+        with verify_apart(others, self.trusted) as found:
+            finding = self.check_seals(first)
+            while not finding and (each := next(found, None)):
+                finding = self._check_apart(*each)
+        if others and not finding:
+            self.chain = chain_before(_database(), self.trusted, HIGHEST)
+        return finding
+
+    def _check_apart(self, part: Part, span: Span | None) -> Finding | None:
+        """Count what another process verified of a part, and check what it did not."""
+        self.events += span.events if span else 0
+        first = span.doubt if span else part.first
+        if first is None:
+            return None
+        self.chain = chain_before(_database(), self.trusted, first)
+        return self.check_seals(replace(part, first=first))
 
     def check_seals(self, part: Part) -> Finding | None:
         """Check these seals and every event under them; the chain is at the one before them."""

@@ -16,6 +16,7 @@ from tests.ledger.world import own_connection, record, tamper, verify
 def processes(monkeypatch):
     """As many as there are seals, however small the ledger is."""
     monkeypatch.setattr(parallel, "MANY", 1)
+    monkeypatch.setattr(parallel, "START_COST", 0)
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0, 1, 2})
 
 
@@ -30,6 +31,14 @@ class TestPlan:
         first, second, third = plan_parts()
         assert (first.first, first.last + 1) == (LOWEST, second.first)
         assert (second.last + 1, third.last) == (third.first, HIGHEST)
+
+    def test_gives_more_to_the_part_that_needs_no_process(self, sealed, processes, monkeypatch):
+        monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0, 1})
+        first, second = plan_parts()
+        assert (first.last, second.first) == (1, 2)
+        monkeypatch.setattr(parallel, "START_COST", 4 + parallel.SEAL_COST)
+        first, second = plan_parts()
+        assert (first.last, second.first) == (2, 3)
 
 
 class TestVerifyInParts:
@@ -100,5 +109,5 @@ class TestVerifyInParts:
         monkeypatch.setattr(parallel, "_start", keep)
         tamper(f"UPDATE ledger_event SET reason = 'x' WHERE seq = {sealed[0]}")
         assert verify().finding.seq == sealed[0]
-        assert len(started) == 3
+        assert len(started) == 2
         assert all(process.returncode is not None for process in started)
