@@ -205,7 +205,6 @@ def retry_broken(work: Callable[[], T], *, is_repeatable: bool = False) -> T:
             return work()
         except Error as problem:
             lost = is_lost(problem)
-            _leave_replica(problem)
             if not left[lost] or not (_has_ended(problem) if lost else _is_broken(problem)):
                 raise
             left[lost] -= 1
@@ -225,13 +224,6 @@ def is_lost(problem: BaseException | None) -> bool:
             return (problem.sqlstate or "08").startswith("08")
         problem = problem.__cause__ or problem.__context__
     return False
-
-
-def _leave_replica(problem: Error) -> None:
-    """Connect anew where the server only reads: the pool would lend its connections for hours."""
-    django: Any = connections[DEFAULT_DB_ALIAS]
-    if isinstance(problem.__cause__, psycopg.errors.ReadOnlySqlTransaction) and django.pool:
-        django.pool.drain()
 
 
 def _has_ended(problem: BaseException) -> bool:

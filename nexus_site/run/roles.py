@@ -138,6 +138,8 @@ STATEMENTS = (
     f"ALTER DATABASE {{database}} SET idle_in_transaction_session_timeout = '{IDLE}'",
     f"ALTER DATABASE {{database}} SET lock_timeout = '{LOCKED}'",
     f"ALTER DATABASE {{database}} SET client_connection_check_interval = '{GONE}'",
+    # Who waited for a row goes on with what it holds then, whatever the server begins with.
+    "ALTER DATABASE {database} SET default_transaction_isolation = 'read committed'",
     *(f"ALTER DATABASE {{database}} SET {name} = '{value}'" for name, value in SILENT.items()),
 )
 

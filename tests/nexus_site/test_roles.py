@@ -73,6 +73,12 @@ def elsewhere(transactional_db, settings, monkeypatch):
         root.execute("DROP ROLE plain_owner, plain_serving")
 
 
+def settings_of_database(role):
+    """What each session of this database begins with, by names."""
+    kept = "SELECT unnest(setconfig) FROM pg_db_role_setting WHERE setrole = 0"
+    return dict(row[0].split("=") for row in role.execute(kept))
+
+
 class TestAServerElsewhere:
     def test_is_prepared_by_an_owner_that_creates_no_roles(self, elsewhere, monkeypatch):
         roles.grant_serving()
@@ -170,12 +176,15 @@ class TestServing:
 
     def test_keeps_no_lock_for_hours_after_its_machine_is_gone(self, serving):
         """Nothing closes its connections then; the kernel would ask after two hours first."""
-        kept = "SELECT unnest(setconfig) FROM pg_db_role_setting WHERE setrole = 0"
-        limits = dict(row[0].split("=") for row in serving.execute(kept))
+        limits = settings_of_database(serving)
         assert limits["tcp_keepalives_idle"] == "20s"
         assert limits["tcp_keepalives_interval"] == "5s"
         assert limits["tcp_keepalives_count"] == "4"
         assert limits["tcp_user_timeout"] == "40s"
+
+    def test_goes_on_with_a_row_that_it_waited_for(self, serving):
+        """Where the server begins transactions as serializable, it would be refused."""
+        assert settings_of_database(serving)["default_transaction_isolation"] == "read committed"
 
     @pytest.mark.parametrize("where", ["", "IN DATABASE {}"])
     def test_loses_the_limits_that_it_set_itself(self, serving, where):

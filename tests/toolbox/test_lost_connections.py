@@ -10,15 +10,18 @@ from time import monotonic
 import httpx
 import psycopg
 import pytest
-from django.db import connection
+from django.db import InternalError, connection
 from django.db.backends.postgresql.base import DatabaseWrapper
 
+from core.database import give_back_connection
 from mailroom.models import Mail
 from nexus_site.serving import health
 from tasks.models import Task
 from tests.company import load_company
 from tests.server import serving
 from toolbox.authentication import meet_owner
+from toolbox.models import JobRun
+from toolbox.scheduler import run_job
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -258,6 +261,15 @@ class TestAServerThatOnlyReads:
         replica()
         assert envelope(ask("send_mail", face=face, headers=headers, **MAIL))["ok"]
         assert Mail.objects.count() == 1
+
+    def test_is_left_by_a_job(self, nexus, replica):
+        """It gives its connection back as the worker's threads do after each job."""
+        with pytest.raises(InternalError):
+            run_job("ledger seals")
+        give_back_connection()
+        replica()
+        run_job("ledger seals")
+        assert JobRun.objects.get(name="ledger seals").runs == 1
 
     def test_is_not_ready(self, replica):
         assert health.database_problem() == "OperationalError"

@@ -8,6 +8,7 @@ from typing import Any
 
 import psycopg
 from django.conf import settings
+from django.db import DEFAULT_DB_ALIAS, connections
 from django.db.backends.base.base import NO_DB_ALIAS
 from django.db.backends.postgresql import base
 from django.db.backends.postgresql.psycopg_any import get_adapters_template
@@ -81,10 +82,25 @@ class Cursor(base.ServerBindingCursor):
     def execute(
         self, query: Any, params: Any = None, *, prepare: bool | None = None, **more: Any
     ) -> Any:
-        """As psycopg does, but prepare nothing that is to be planned for its values."""
+        """As psycopg does, but prepare nothing that is to be planned for its values.
+
+        Where the server only reads, as after a failover, its connections are left: the pool would
+        lend them for hours, to calls, pages and jobs.
+        """
         if PLANNED.get():
             prepare = False
-        return super().execute(query, params, prepare=prepare, **more)  # type: ignore[misc]
+        try:
+            return super().execute(query, params, prepare=prepare, **more)  # type: ignore[misc]
+        except psycopg.errors.ReadOnlySqlTransaction:
+            _leave_pool()
+            raise
+
+
+def _leave_pool() -> None:
+    """Close each connection of the pool once it is given back."""
+    django: Any = connections[DEFAULT_DB_ALIAS]
+    if django.pool:
+        django.pool.drain()
 
 
 class BoundedConnection(psycopg.Connection[Any]):
