@@ -46,8 +46,8 @@ def database_from_url(url: str) -> dict[str, Any]:
     return {
         "ENGINE": ENGINE,
         "NAME": unquote(parts.path.lstrip("/")),
-        "USER": unquote(parts.username or ""),
-        "PASSWORD": unquote(parts.password or ""),
+        "USER": options.pop("user", unquote(parts.username or "")),
+        "PASSWORD": options.pop("password", unquote(parts.password or "")),
         "HOST": options.pop("host", unquote(parts.hostname or "")),
         "PORT": options.pop("port", str(port or "")),
         "OPTIONS": options,

@@ -21,7 +21,7 @@ from django.db.utils import ConnectionHandler
 from psycopg.conninfo import make_conninfo, timeout_from_conninfo
 from psycopg.pq import Conninfo, PGconn
 
-from nexus_site.databases import GIVE_UP, database_from_url, pooled
+from nexus_site.databases import GIVE_UP, connection_as, database_from_url, pooled
 from nexus_site.environment import (
     SHORTEST_SECRET,
     Environment,
@@ -333,7 +333,13 @@ class TestDatabaseFromUrl:
     def test_takes_a_socket_folder_as_host(self):
         database = database_from_url("postgresql:///nexus?host=/run/postgresql&user=me")
         assert (database["HOST"], database["NAME"]) == ("/run/postgresql", "nexus")
-        assert database["OPTIONS"] == GIVE_UP | {"user": "me"}
+        assert database["OPTIONS"] == GIVE_UP
+
+    def test_takes_user_and_password_as_options(self):
+        """Else the owner's address would give no user, and the role that serves would migrate."""
+        found = connection_as("postgresql:///nexus?host=a,b&port=1,2&user=me&password=p%26s")
+        assert (found["USER"], found["PASSWORD"]) == ("me", "p&s")
+        assert (found["HOST"], found["PORT"]) == ("a,b", "1,2")
 
     @pytest.mark.parametrize("url", ["sqlite:///db", "mysql://h/d", "nexus"])
     def test_refuses_any_other_database(self, url):
