@@ -40,6 +40,8 @@ ENDED = frozenset(
 or sets a connection, a statement or a wait its limit."""
 AHEAD = timedelta(minutes=5)
 """How far the time of a row may be ahead, as of a call that began a moment later than this one."""
+MAY_REST = "SET LOCAL idle_in_transaction_session_timeout = 0"
+"""For a transaction that waits for something else, and holds back no seal: it writes nothing."""
 KEPT = "nexus_cursor"
 """The attribute of psycopg's connection that keeps a cursor of it."""
 

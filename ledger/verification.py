@@ -10,6 +10,7 @@ from typing import Any, cast
 from django.db import connection, transaction
 from psycopg import Connection
 
+from core.database import MAY_REST
 from core.events import UnrecordableEvent
 from ledger import keys
 from ledger.canonical import FIELDS, parse, stamp
@@ -239,10 +240,11 @@ def _check_open(row: tuple[Any, ...]) -> Finding | None:
 
 @contextmanager
 def snapshot() -> Iterator[None]:
-    """Open a read-only transaction that sees one moment."""
+    """Open a read-only transaction that sees one moment, however long it is looked at."""
     with transaction.atomic(durable=True):
         with connection.cursor() as cursor:
             cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
+            cursor.execute(MAY_REST)
         yield
 
 

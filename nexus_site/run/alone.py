@@ -11,11 +11,12 @@ from itertools import count
 import psycopg
 from django.db import connection
 
+from core.database import MAY_REST
+
 LOCK = "hashtextextended('nexus preparing', 0)"
 LOOK = 0.2  # seconds; who waited in a statement would hold up an index that is made concurrently
 WAITS = "Another process prepares the database, or restores it. This one waits until it has ended\n"
 SAID_AFTER = 10  # looks: two seconds
-MAY_REST = "SET LOCAL idle_in_transaction_session_timeout = 0"
 
 _held = False
 

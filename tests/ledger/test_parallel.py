@@ -3,6 +3,7 @@
 import os
 
 import pytest
+from django.db import connection
 
 from ledger import parallel
 from ledger.models import Seal as SealRow
@@ -98,6 +99,15 @@ class TestVerifyInParts:
         assert (report.finding, report.seals, report.events) == (None, 3, 12)
         tamper(f"UPDATE ledger_event SET reason = 'x' WHERE seq = {sealed[7]}")
         assert verify().finding.seq == sealed[7]
+
+    def test_waits_for_the_others_as_long_as_they_take(self, sealed, processes):
+        """Its own transaction does nothing meanwhile, and the processes see what it sees."""
+        with connection.cursor() as cursor:
+            cursor.execute("SET idle_in_transaction_session_timeout = '50ms'")
+            try:
+                assert verify().finding is None
+            finally:
+                cursor.execute("RESET idle_in_transaction_session_timeout")
 
     def test_leaves_no_process_behind(self, sealed, processes, monkeypatch):
         start, started = parallel._start, []

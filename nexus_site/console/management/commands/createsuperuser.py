@@ -11,10 +11,9 @@ from django.db import IntegrityError, connection, transaction
 from django.db.models import QuerySet
 
 from core.actions import Action
-from core.database import database_now
+from core.database import MAY_REST, database_now
 from core.people import operator
 from ledger.services import record
-from nexus_site.run.alone import MAY_REST
 from orgchart.keys import revoke_keys_of_one_person
 from orgchart.people.members import lock_users
 from orgchart.people.rules import EVERY
