@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
@@ -123,6 +123,16 @@ class Denied(Exception):
         super().__init__(deny.message)
         self.deny = deny
         self.on_refused = on_refused
+
+
+NAMED = 30
+"""Names that a sentence gives; it says how many more there are."""
+
+
+def listed(names: Sequence[str], *, most: int = NAMED) -> str:
+    """These names in a sentence: the first of them, and how many more; '' where there is none."""
+    more = len(names) - most
+    return ", ".join(names[:most]) + (f" and {more} more" if more > 0 else "")
 
 
 def deny(

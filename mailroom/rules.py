@@ -6,7 +6,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
-from core.decision import Allow, Code, Decision, Deny, deny
+from core.decision import NAMED, Allow, Code, Decision, Deny, deny, listed
 from documents.rules import is_denied_to, is_unread_code
 from orgchart.policy.compiled import Agent, ContactRule, Policy
 from orgchart.policy.names import unknown_agent
@@ -26,7 +26,6 @@ class Channel:
 
 
 REPORT = "report"
-NAMED = 30
 """Contacts that a refusal names; the prompt lists them all."""
 MOST_WAITING = 200
 """Escalations of a thread that wait for an answer (Spec: escalation 20)."""
@@ -112,9 +111,7 @@ _allow = lru_cache(maxsize=4096)(Allow)
 
 def _no_contact(sender: Agent, recipient: str, policy: Policy) -> Deny:
     allowed = policy.contacts_of(sender)
-    named = ", ".join(allowed[:NAMED]) + (
-        f" and {len(allowed) - NAMED} more" * (len(allowed) > NAMED)
-    )
+    named = listed(allowed)
     return deny(
         Code.CONTACT_DENIED,
         f"Communication denied: {sender.handle} is not authorized to contact {recipient}. "

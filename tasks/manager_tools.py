@@ -8,7 +8,7 @@ from typing import Literal
 from django.db import transaction
 from pydantic import Field, model_validator
 
-from core.decision import Code, refuse
+from core.decision import Code, listed, refuse
 from core.paging import DEFAULT_LIMIT
 from core.params import Cursor, Limit, Name, Page, Version
 from orgchart.policy.vocabulary import ToolGroup
@@ -47,7 +47,7 @@ def assign_task(caller: Caller, params: AssignTask, now: datetime) -> TaskResult
     """Give a task of the shared list to one of your own workers."""
     worker = caller.policy.resolve(params.to)
     if worker is None or caller.handle not in worker.managers:
-        names = ", ".join(sorted(one.handle for one in caller.policy.workers_of(caller.agent)))
+        names = listed(sorted(one.handle for one in caller.policy.workers_of(caller.agent)))
         raise refuse(
             Code.NOT_YOURS,
             f"{params.to} is not one of {caller.handle}'s own workers",

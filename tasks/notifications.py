@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from core.actions import Action
 from core.actors import System
-from core.decision import Allow
+from core.decision import Allow, listed
 from core.events import Event
 from ledger.services import insert_events
 from mailroom.delivery import Letter, send_system_mails
@@ -109,9 +109,7 @@ def _with_agents(
 
 
 def _numbers(rows: Sequence[TaskRow]) -> str:
-    more = len(rows) - LISTED
-    named = ", ".join(f"#{row.number}" for row in rows[:LISTED])
-    return f"{named} and {more} more" if more > 0 else named
+    return listed([f"#{row.number}" for row in rows], most=LISTED)
 
 
 def notify_agents(

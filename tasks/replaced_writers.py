@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from datetime import datetime
 
 from core.actors import Actor
+from core.decision import listed
 from mailroom.delivery import send_system_mail
 from orgchart.policy.vocabulary import Visibility
 from orgchart.policy_cache import current_policy
@@ -39,13 +40,12 @@ def notify_superiors(agent_ids: Sequence[int], caller: Actor, now: datetime) -> 
         tasks = open_tasks_by(writer.id, policy.organisation_id) if superior else ()
         if superior is None or not tasks:
             continue
-        listed = ", ".join(f"#{task}" for task in tasks[:LISTED])
-        more = f" and {len(tasks) - LISTED} more" if len(tasks) > LISTED else ""
+        named = listed([f"#{task}" for task in tasks], most=LISTED)
         send_system_mail(
             organisation_id=policy.organisation_id,
             recipient=superior,
             subject=f"{writer.handle} has another role and leaves open tasks that it wrote",
-            body=f"Tasks without owner whose subject {writer.handle} wrote: {listed}{more}.\n\n"
+            body=f"Tasks without owner whose subject {writer.handle} wrote: {named}.\n\n"
             "An agent to which it may not write any more does not see them. Write the subject, and "
             "what else is to be known, in your own words with task_update; delete what is not "
             "needed any more.",

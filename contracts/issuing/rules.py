@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from contracts.vocabulary import ContractKind
-from core.decision import Allow, Code, Decision, Deny, deny
+from core.decision import NAMED, Allow, Code, Decision, Deny, deny, listed
 from mailroom.rules import can_receive, find_recipient
 from orgchart.policy.compiled import Agent, Policy
 from orgchart.policy.separation import ORGANISATION_TOOLS
@@ -72,10 +72,10 @@ def can_issue(
         return deny(
             Code.CONTACT_DENIED,
             f"{issuer.handle} is not authorized to contact {recipient.handle}. "
-            f"Allowed contacts: {', '.join(allowed) or 'none'}",
+            f"Allowed contacts: {listed(allowed) or 'none'}",
             _name_assignees(issuer, policy),
             rule=f"contacts of {issuer.role} (spec: mail 8)",
-            allowed_contacts=list(allowed),
+            allowed_contacts=list(allowed[:NAMED]),
         )
     reachable = can_receive(recipient)
     if isinstance(reachable, Deny):
@@ -121,7 +121,7 @@ def _name_assignees(issuer: Agent, policy: Policy) -> str:
         and _below(issuer, other, policy)
     )
     if mine:
-        return f"issue it to one of: {', '.join(mine)}"
+        return f"issue it to one of: {listed(mine)}"
     return f"no active agent can take a contract of yours; ask {issuer.superior} with send_mail"
 
 

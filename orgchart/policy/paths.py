@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from fnmatch import fnmatchcase
 from functools import lru_cache
 
-from core.decision import Allow, Code, Decision, Deny, deny
+from core.decision import NAMED, Allow, Code, Decision, Deny, deny, listed
 from orgchart.policy.compiled import Agent, FileScopes
 from orgchart.policy.protected import CLONE, HOME, HOMES, NOT_NAMED
 from orgchart.policy.vocabulary import Access, ContractScope
@@ -18,7 +18,6 @@ MAX_PATH = 1024
 MAX_PART = 255
 MAX_PARTS = 64
 """Folders in each other: what walks through files opens each of them, or calls itself for each."""
-NAMED = 30
 """Scope entries that a refusal names: who judges reads those of all that is in review."""
 COMPANY = ("agents/", "backlog/", "company/", "docs/prd/", "equipment/", "logs/", "reports/")
 """What lies in the company tree; every other path is one of the repository."""
@@ -229,12 +228,10 @@ def _can_touch(
         if is_within(normal, scope):
             return Allow(f"{access} scope {scope}")
     scope_entries = sorted(set(allowed))  # two contracts may open one folder
-    named, left_out = scope_entries[:NAMED], len(scope_entries) - NAMED
-    shown = ", ".join(named) + (f" and {left_out} more" if left_out > 0 else "")
     return deny(
         Code.SCOPE_DENIED,
         f"{normal} is outside the {access} scope of {agent.handle}",
-        f"keep to: {shown}" if named else "work without files",
+        f"keep to: {listed(scope_entries)}" if scope_entries else "work without files",
         rule=f"{access} scope of {agent.role}",
-        scope=named,
+        scope=scope_entries[:NAMED],
     )

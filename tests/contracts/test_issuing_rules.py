@@ -10,9 +10,11 @@ from contracts.approvals import rules as approval_rules
 from contracts.issuing import rules as issuing_rules
 from contracts.issuing import scopes
 from contracts.issuing.rules import GrantedChannel, RequestedChannel
-from core.decision import Code
+from contracts.vocabulary import ContractKind
+from core.decision import NAMED, Code
 from orgchart.policy.vocabulary import ToolMode
 from tests.decisions import code_of
+from tests.oracle.crowds import crowded
 from tests.oracle.org import AGENTS, BACKEND, CEO, DEVOPS, FRONTEND, IT, PM, QA, RESEARCH
 from tests.oracle.reading import compiled_nexus
 from tests.steps import steps_of
@@ -96,6 +98,21 @@ class TestCanGiveScope:
     def test_keeps_devops_its_own_folders(self):
         assert self.scope("docker/", assignee=DEVOPS) == "OK"
         assert self.scope("docker/", assignee=BACKEND) == Code.SCOPE_DENIED
+
+
+class TestCanIssue:
+    @pytest.mark.parametrize("recipient", [RESEARCH, PM])
+    def test_names_some_of_a_crowd(self, recipient):
+        """The answer and its event would else grow with the company."""
+        policy = crowded(POLICY, 99, worker=BACKEND, superior=IT)
+        decision = issuing_rules.can_issue(
+            agent(IT), agent(recipient), ContractKind.WORK, "create_contract", policy
+        )
+        assert code_of(decision) != "OK"
+        assert decision.next_action.count("backend_worker_") < NAMED
+        assert decision.message.count("backend_worker_") < NAMED
+        assert len(decision.details.get("allowed_contacts", ())) <= NAMED
+        assert " more" in decision.next_action
 
 
 class TestCanGrant:

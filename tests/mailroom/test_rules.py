@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from core.decision import Allow, Code, Deny
+from core.decision import NAMED, Allow, Code, Deny
 from mailroom import rules
 from mailroom.rules import Channel
 from orgchart.packs.checking import sound_pack
@@ -13,6 +13,7 @@ from orgchart.packs.pack import policy_of
 from orgchart.policy.parties import BOARD_PARTY
 from tests.decisions import code_of
 from tests.oracle import mail as oracle
+from tests.oracle.crowds import crowded
 from tests.oracle.org import (
     AGENTS,
     ALIASES,
@@ -301,18 +302,9 @@ class TestARefusal:
 
     @pytest.mark.parametrize(("more", "said"), [(99, "and 76 more"), (23, None)])
     def test_of_a_crowd_names_thirty_and_counts_the_rest(self, more, said):
-        boss, worker = agent(IT), agent(BACKEND)
-        crowd = {
-            f"backend_{n}": replace(worker, id=100 + n, handle=f"backend_{n}") for n in range(more)
-        }
-        policy = replace(
-            POLICY,
-            agents={**POLICY.agents, **crowd},
-            holders={**POLICY.holders, worker.role: POLICY.holders[worker.role] | set(crowd)},
-            below={**POLICY.below, IT: POLICY.below[IT] | set(crowd)},
-        )
-        decision = rules.can_mail(boss, policy.agents[RESEARCH], "info", policy)
-        assert len(decision.details["allowed_contacts"]) == rules.NAMED
+        policy = crowded(POLICY, more, worker=BACKEND, superior=IT)
+        decision = rules.can_mail(agent(IT), policy.agents[RESEARCH], "info", policy)
+        assert len(decision.details["allowed_contacts"]) == NAMED
         assert (said or "Allowed contacts") in decision.message
         assert ("more" in decision.message) is (said is not None)
 

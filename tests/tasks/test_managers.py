@@ -2,6 +2,8 @@
 
 import pytest
 
+from core.decision import NAMED
+from orgchart.policy.compiled import Policy
 from tasks.models import Feedback
 from tests.company import load_company
 from tests.tasks.world import NOW, Http
@@ -28,6 +30,13 @@ class TestAssignTask:
     def test_reaches_nobody_else(self, http, to):
         answer = http.call("it_manager", "assign_task", taskId=made(http), to=to)
         assert (answer.status, answer.code) == (403, "NOT_YOURS")
+
+    def test_names_some_of_many_workers(self, http, monkeypatch):
+        """The answer and its event would else grow with the company."""
+        few = Policy.workers_of
+        monkeypatch.setattr(Policy, "workers_of", lambda *given: few(*given) * 40)
+        answer = http.call("it_manager", "assign_task", taskId=made(http), to="ceo")
+        assert answer.body["next_action"].count("_worker") == NAMED
 
     def test_keeps_to_the_required_role_unless_forced(self, http):
         one = {"taskId": made(http, "it_manager", requiredRole="qa_worker"), "to": "backend_worker"}
