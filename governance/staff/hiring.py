@@ -12,7 +12,7 @@ from contracts.approvals.authorisations import use_change
 from contracts.models import Contract
 from contracts.vocabulary import OrgAct
 from core.actions import Action
-from core.decision import Code, refuse
+from core.decision import Code, listed, refuse
 from governance.results import DescribedAgent, HiredAgent
 from governance.staff import org_changes, rules
 from governance.staff.new_kinds import insert_role, role_of_new_kind
@@ -221,7 +221,7 @@ def _require_place(caller: Caller, hire: NewAgent, role: PolicyRole) -> None:
         raise refuse(
             Code.INVALID_PARAMS,
             f"group: there is no group {hire.group}",
-            f"name one of: {', '.join(sorted(caller.policy.groups)) or 'none, leave it out'}",
+            f"name one of: {listed(sorted(caller.policy.groups)) or 'none, leave it out'}",
             rule="the group exists",
             group="there is no such group",
         )

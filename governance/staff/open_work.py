@@ -12,7 +12,7 @@ from contracts.rules import can_see
 from contracts.store import contract_facts
 from core.actors import Actor
 from core.database import needs_transaction, rows_of_array
-from core.decision import Allow
+from core.decision import Allow, listed
 from governance.results import OpenWorkResult
 from mailroom.delivery import send_system_mail
 from mailroom.services import notify_successor
@@ -174,5 +174,4 @@ def _notice_body(leaver: Agent, held: OpenWork, why: str) -> str:
 
 
 def _some(names: tuple[str, ...]) -> str:
-    rest = len(names) - LISTED
-    return (", ".join(names[:LISTED]) or "none") + (f" and {rest} more" if rest > 0 else "")
+    return listed(names, most=LISTED) or "none"

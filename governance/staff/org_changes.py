@@ -14,7 +14,7 @@ from contracts.vocabulary import OrgAct
 from core.actions import Action
 from core.actors import Actor
 from core.database import violated_constraint
-from core.decision import Code, Denied, refuse, require_version
+from core.decision import Code, Denied, listed, refuse, require_version
 from governance.staff import rules
 from governance.staff.org_files import write_org_files_soon
 from orgchart.models import Agent as AgentRow
@@ -95,7 +95,7 @@ def find_role(caller: Caller, name: str) -> Role:
         raise refuse(
             Code.INVALID_PARAMS,
             f"role: there is no role {name[:64]!r}",
-            f"name one of: {', '.join(sorted(caller.policy.roles))}; a new kind of worker has the "
+            f"name one of: {listed(sorted(caller.policy.roles))}; a new kind of worker has the "
             "handle of its first holder as its role",
             rule="the role exists",
             role="there is no such role",

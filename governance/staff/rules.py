@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 
 from contracts.issuing.changes import SoughtLine
 from contracts.vocabulary import OrgAct
-from core.decision import Allow, Code, Decision, deny
+from core.decision import Allow, Code, Decision, deny, listed
 from orgchart.catalogue import CatalogueEntry, Source
 from orgchart.policy.compiled import Agent, Policy, Role
 from orgchart.policy.readership import may_contact
@@ -137,7 +137,7 @@ def can_name_kind(name: str, policy: Policy) -> Decision:
         return deny(
             Code.INVALID_PARAMS,
             f"role: {name} is the name of an agent or of a kind",
-            f"name an existing role ({', '.join(sorted(policy.roles))}), or choose another name",
+            f"name an existing role ({listed(sorted(policy.roles))}), or choose another name",
             rule="one name, one role",
             role="is the name of an agent or of a kind",
         )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from core.decision import Allow, Code, Decision, Deny, deny
+from core.decision import Allow, Code, Decision, Deny, deny, listed
 from orgchart.policy.compiled import Agent
 from orgchart.policy.parties import Board
 from orgchart.policy.readership import RULE
@@ -251,7 +251,7 @@ def can_go_on(actor: TaskActor, task: TaskRow, update: TaskUpdate) -> Decision:
     blockers = sorted(seen)
     if not blockers and not task.waits_for:
         return YES
-    names = ", ".join(f"#{number}" for number in blockers) or "of agents that you do not work with"
+    names = listed([f"#{number}" for number in blockers]) or "of agents that you do not work with"
     return deny(
         Code.TASK_BLOCKED,
         f"Task #{task.number} is blocked by unfinished tasks: {names}.",

@@ -8,7 +8,7 @@ from typing import Any
 from pydantic_core import to_json
 
 from core.blank import is_blank
-from core.decision import Allow, Code, Decision, Denied, deny, refuse
+from core.decision import Allow, Code, Decision, Denied, deny, listed, refuse
 from core.strictjson import MAX_ELEMENTS, MAX_KEYS, require_shape
 from orgchart.policy.compiled import Policy
 from orgchart.policy.parties import Party
@@ -101,8 +101,8 @@ def _problem_of_size(metadata: Mapping[str, Any], text: str) -> str:
 def _invalid(field: str, given: str, known: list[str]) -> Denied:
     return refuse(
         Code.INVALID_PARAMS,
-        f'Invalid {field}: "{given[:64]}". Valid: {", ".join(known)}.',
+        f'Invalid {field}: "{given[:64]}". Valid: {listed(known)}.',
         f"name one of these as {field}, or leave it out",
         rule=f"{field} (spec: tasks 5, tasks 6)",
-        **{field: f"not one of {', '.join(known)}"},
+        **{field: f"not one of {listed(known)}"},
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import dataclass, replace
 
-from core.decision import Allow, Code, Decision, deny
+from core.decision import Allow, Code, Decision, deny, listed
 from orgchart.policy.compiled import Agent, Policy
 from orgchart.policy.parties import BOARD_PARTY, Board, Party
 from orgchart.policy.readership import is_open, may_contact, readable_writers, rule_of_reading
@@ -68,7 +68,7 @@ def can_require_role(policy: Policy, writer: Party, role: str) -> Decision:
         return Allow("task_visibility: all")
     if role in policy.roles and _is_reachable(policy, writer, role):
         return Allow(f"contact {writer.role} -> {role}")
-    others = ", ".join(roles_to_require(policy, writer))
+    others = listed(roles_to_require(policy, writer))
     return deny(
         Code.CONTACT_DENIED,
         f"{writer.handle} may not contact an agent of the role {role}, so it has no work for one",

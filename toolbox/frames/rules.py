@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import dataclass
 
-from core.decision import Allow, Code, Decision, Deny, deny
+from core.decision import Allow, Code, Decision, Deny, deny, listed
 from orgchart.policy.compiled import Agent, Policy
 from orgchart.policy.names import unknown_agent
 from toolbox.frames.vocabulary import UNENDED
@@ -185,7 +185,7 @@ def _why_not(source: Agent, target: Agent) -> str:
 def _candidates(source: Agent, policy: Policy) -> str:
     names = delegates_of(source, policy)
     if names:
-        return f"delegate to one of: {', '.join(names)}"
+        return f"delegate to one of: {listed(names)}"
     return "do it yourself; inside a frame, say what is missing with return_result"
 
 
