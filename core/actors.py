@@ -65,6 +65,7 @@ class Person(Unexplained):
     whether to every one, and so to the installation.
     `confirmation` is given by the service that confirms a proposed change, and by nothing else.
     `contract` is the org_change contract that the person names for a change (Spec: people 34).
+    `is_asked_again`: a user of the pages, whose rights may end meanwhile (Spec: people 68).
     """
 
     username: str
@@ -78,6 +79,7 @@ class Person(Unexplained):
     at_shell: bool = False
     confirmation: Confirmation | None = None
     contract: str = ""
+    is_asked_again: bool = False
 
     @property
     def actor(self) -> str:

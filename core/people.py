@@ -15,8 +15,8 @@ from django.db.models import BigIntegerField, QuerySet, Value
 from django.http import HttpRequest
 
 from core.actions import Action
-from core.actors import Person, denial
-from core.decision import Deny
+from core.actors import Actor, Person, denial
+from core.decision import Code, Deny, refuse
 from core.events import Event, record_event
 from core.hooks import Hook
 from core.permissions import PeopleGroup
@@ -58,6 +58,7 @@ class SignedIn:
             is_member_of_all=self.is_member_of(None),
             policy_version=policy_version,
             request_id=self.request_id,
+            is_asked_again=True,
         )
 
 
@@ -139,6 +140,29 @@ def signed_in_as(username: str, request_id: str = "") -> SignedIn:
 def person_named(username: str, organisation_id: int) -> Person:
     """A person by the groups that they have now; without any where there is no such user."""
     return signed_in_as(username).on(organisation_id)
+
+
+def require_still(caller: Actor) -> None:
+    """Ask again what a person is, once their act has waited for a lock or another machine.
+
+    Raises Denied NOT_YOURS where a right of theirs has ended since their request began.
+    Spec: people 68.
+    """
+    if not isinstance(caller, Person) or not caller.is_asked_again:
+        return
+    now = person_named(caller.username, caller.organisation_id)
+    if not _standing(caller) <= _standing(now):
+        raise refuse(
+            Code.NOT_YOURS,
+            "a right of yours ended while this was carried out, so nothing was changed",
+            f"ask a member of {PeopleGroup.BOARD}",
+            rule="a person acts with the rights of the moment (spec: people 68)",
+        )
+
+
+def _standing(person: Person) -> frozenset[str]:
+    facts = ("is_member", "is_member_of_all", "is_superuser")
+    return person.groups | {name for name in facts if getattr(person, name)}
 
 
 def board_members(organisation_id: int) -> frozenset[str]:

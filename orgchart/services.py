@@ -15,7 +15,7 @@ from core.actions import Action
 from core.actors import Actor, Person
 from core.decision import Allow, Code, Decision, Denied, Deny, refuse, require_version
 from core.hooks import Hook
-from core.people import board_members
+from core.people import board_members, require_still
 from core.permissions import Deed, require_deed
 from ledger.services import record
 from orgchart.compiling import compile_policy
@@ -131,6 +131,7 @@ def change_policy(  # noqa: PLR0913  a change has these parts
     try:
         with transaction.atomic():
             change = _apply_change(organisation_id, apply, expected_version, new=new)
+            require_still(caller)
             if isinstance(caller, Person) and not is_removal:
                 change = _decided(caller, change, now)
             if preview:

@@ -8,6 +8,7 @@ from typing import Any
 from core.actors import Person
 from core.database import needs_transaction
 from core.interventions import InterventionFacts
+from core.people import require_still
 from governance.interventions.models import Intervention
 from governance.interventions.vocabulary import HumanOffice, operator_role
 
@@ -23,8 +24,10 @@ def insert_intervention(
 ) -> Intervention:
     """Insert what a person did and why, in the transaction of its effect.
 
-    What lower rooms report with `core.interventions` comes here too.
+    What lower rooms report with `core.interventions` comes here too. Raises Denied NOT_YOURS where
+    a right of the person has ended meanwhile (Spec: people 68).
     """
+    require_still(person)
     role = operator_role(person.groups, facts["deed"]) or HumanOffice.ADMIN
     return Intervention.objects.create(
         organisation_id=person.organisation_id or None,

@@ -17,7 +17,7 @@ from core.database import needs_transaction
 from core.decision import Code, Denied, Deny, refuse, require, require_version, stale
 from core.events import Event
 from core.machines import Swap, swap
-from core.people import person_named
+from core.people import person_named, require_still
 from core.permissions import Deed, require_deed
 from ledger.services import record
 from ledger.sql import event_cte
@@ -250,6 +250,7 @@ def _locked(change_id: int, caller: Person, expected_version: int | None) -> Pen
         organisations = Organisation.objects.select_for_update(no_key=True)
         organisations.filter(id=caller.organisation_id).first()
     row = rows.select_for_update(no_key=True).first()
+    require_still(caller)
     if row is None:
         raise refuse(
             Code.NOT_FOUND,

@@ -115,6 +115,22 @@ class TestTheConfirmedForm:
         assert (found.main, found.source, setting(company)) == ("trunk", str(other), str(other))
         assert bare_of(company.organisation).commit_at("refs/heads/trunk")
 
+    def test_is_refused_where_its_person_leaves_the_board_meanwhile(
+        self, board, company, other, repository, monkeypatch
+    ):
+        seen = previewed(board, company, other)
+
+        def left(*words, **options):
+            get_user_model().objects.get(username="board").groups.clear()
+            return running.run_git(*words, **options)
+
+        monkeypatch.setattr(importing, "run_git", left)
+        answer = save(board, company, seen)
+        assert answer.status_code == 422
+        assert "ended while this was carried out" in answer.content.decode()
+        assert (Repository.objects.get().id, setting(company)) == (repository.id, "")
+        assert not importing.has_prepared(bare_of(company.organisation).folder)
+
     def test_is_refused_where_agents_pushed_meanwhile(
         self, board, company, other, repository, push
     ):
