@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import shutil
 from collections.abc import Callable, Iterator
@@ -35,6 +36,17 @@ def place(path: Path, content: bytes, *, replace: bool) -> None:
     finally:
         fresh.unlink(missing_ok=True)
     keep_names(path.parent)
+
+
+def plain_file(path: Path) -> Path:
+    """The file that a path names, or will; links are followed, as where it is /dev/stdout.
+
+    What puts a file in place would replace a device or a pipe: of root's, /dev/null of the machine.
+    Raises OSError for one.
+    """
+    if path.exists() and not path.is_file():
+        raise OSError(errno.EINVAL, "it is no plain file: name a new one", str(path))
+    return Path(os.path.realpath(path))
 
 
 def owner_in(folder: Path) -> tuple[int, int]:

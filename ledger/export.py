@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from core.database import fetch_row
-from core.files import place
+from core.files import place, plain_file
 from ledger.canonical import canonical, stamp
 from ledger.keys import PUBLIC, Signer, trusted
 from ledger.merkle import levels, proof
@@ -70,6 +70,7 @@ def write_export(path: Path, *, selection: Selection, signer: Signer, now: datet
         keys = "".join(f"{write_public(public)}\n" for public in trusted().values())
         place(path / PUBLIC, keys.encode(), replace=True)
         path = path / f"ledger-{now:%Y%m%dT%H%M%S}.jsonl"
+    path = plain_file(path)
     unfinished = path.with_name(f".{path.name}.unfinished")
     try:
         with unfinished.open("wb") as file:

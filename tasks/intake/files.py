@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from pydantic_core import to_json
 
 from core.decision import Denied, require
-from core.files import UNFINISHED, filled, place
+from core.files import UNFINISHED, filled, place, plain_file
 from core.limits import BIGGEST_VERSION
 from core.strictjson import read_content, read_object
 from orgchart.policy.compiled import Policy
@@ -182,7 +182,7 @@ def write_path(path: Path, tasks: Iterable[JsonObject]) -> int:
     """
     if path.suffix == ".json":
         listed = list(tasks)
-        place(path, to_json(listed, indent=2) + b"\n", replace=True)
+        place(plain_file(path), to_json(listed, indent=2) + b"\n", replace=True)
         return len(listed)
     count = 0
     with filled(path) as write:

@@ -2,6 +2,7 @@
 
 import base64
 import json
+import os
 from datetime import timedelta
 from io import StringIO
 
@@ -12,7 +13,7 @@ from django.utils import timezone
 
 from core.database import database_now
 from core.people import operator
-from ledger import keys
+from ledger import keys, offline
 from ledger.models import Event, Seal
 from ledger.seal_format import write_public
 from tests.ledger.world import record, record_many, tamper, wait_until_ended
@@ -177,6 +178,25 @@ class TestExport:
     def test_refuses_a_time_that_it_cannot_calculate_with(self, sealed, tmp_path, word, moment):
         with pytest.raises(CommandError, match=f"invalid moment value: '{moment}'"):
             ledger("export", str(tmp_path / "export.jsonl"), word, moment)
+
+    def test_takes_the_place_of_no_pipe_or_device(self, sealed, tmp_path):
+        pipe = tmp_path / "pipe"
+        os.mkfifo(pipe)
+        with pytest.raises(CommandError, match="no plain file"):
+            ledger("export", str(pipe))
+        assert pipe.is_fifo()
+
+    def test_follows_a_link_as_that_of_standard_output(self, sealed, tmp_path):
+        (tmp_path / "out").write_text("earlier")
+        (tmp_path / "link").symlink_to("out")
+        ledger("export", str(tmp_path / "link"))
+        assert (tmp_path / "link").is_symlink()
+        assert ledger("verify", "--file", str(tmp_path / "out")).startswith("OK")
+
+    def test_is_verified_though_a_line_has_no_end(self, sealed, monkeypatch):
+        monkeypatch.setattr(offline, "LONGEST", 1000)
+        with pytest.raises(CommandError, match="unreadable"):
+            ledger("verify", "--file", "/dev/zero")
 
     def test_tells_a_tampered_file(self, sealed, tmp_path):
         path = tmp_path / "export.jsonl"

@@ -240,6 +240,13 @@ class TestExport:
             assert one.read_text() == two.read_text()
         assert other.call("architect", "task_get", taskId="1").result["blocks"] == ["2"]
 
+    def test_takes_the_place_of_no_pipe_or_device(self, lively, tmp_path):
+        pipe = tmp_path / "pipe.json"
+        os.mkfifo(pipe)
+        with pytest.raises(CommandError, match="no plain file"):
+            run("export", "dev-team", pipe)
+        assert pipe.is_fifo()
+
     def test_is_imported_where_an_owner_has_left(self, lively, tmp_path):
         """Nothing at all was imported of an organisation that one agent had left."""
         lively.call("team-lead", "task_update", taskId="1", owner="architect", forceAssign=True)
