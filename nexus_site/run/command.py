@@ -47,6 +47,8 @@ def manage(words: Sequence[str]) -> int:
     if sys.stdout is None:  # a key would be issued that no one reads
         print(CLOSED, file=sys.stderr)
         return 1
+    if sys.stdin is None:
+        sys.stdin = Path(os.devnull).open(encoding="utf-8")  # noqa: SIM115  until this process ends
     try:
         execute_from_command_line(list(words))
     except KeyboardInterrupt:

@@ -72,5 +72,12 @@ class TestWhatIsWrongAroundACommand:
         assert self.run(monkeypatch, AssertionError("it ran")) == 1
         assert command.CLOSED in capsys.readouterr().err
 
+    def test_is_no_closed_input(self, monkeypatch, capsys):
+        monkeypatch.setattr(sys, "stdin", None)
+        whole = "django.core.management.execute_from_command_line"
+        monkeypatch.setattr(whole, lambda _: input())
+        assert command.manage(["manage.py", "changepassword"]) == 1
+        assert command.NO_ANSWER in capsys.readouterr().err
+
     def test_is_no_failure_of_who_breaks_it_off(self, monkeypatch):
         assert self.run(monkeypatch, KeyboardInterrupt()) == 130

@@ -2,6 +2,7 @@
 
 import re
 from concurrent.futures import ThreadPoolExecutor
+from io import StringIO
 from threading import Thread
 
 import pytest
@@ -378,6 +379,11 @@ class TestASuperuser:
         with pytest.raises(ZeroDivisionError):
             self.make(monkeypatch)
         assert not User.objects.filter(username="root").exists()
+
+    def test_that_is_not_made_is_no_success(self, alice, monkeypatch):
+        monkeypatch.setattr("sys.stdin", StringIO())
+        with pytest.raises(CommandError, match="No superuser was made"):
+            call_command("createsuperuser")
 
     def test_that_is_not_made_leaves_no_event(self, alice, monkeypatch):
         with pytest.raises(CommandError, match="already taken"):

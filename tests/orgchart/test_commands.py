@@ -190,6 +190,7 @@ class TestExplain:
             ("--agent", "nobody", "--tool", "send_mail"),
             ("--agent", "boss", "--mail", "info"),
             ("--agent", "boss"),
+            ("--agent", "boss", "--mail", ""),
             ("--agent", "boss", "--tool", "send_mail", "--mail", "info"),
             ("--agent", "boss", "--tool", "send_mail", "--mode", "root"),
         ],

@@ -3,7 +3,9 @@
 import json
 from base64 import b64decode
 from datetime import UTC, datetime, timedelta
+from errno import ENOSPC
 from functools import partial
+from io import StringIO
 
 import pytest
 from django.core.management import CommandError, call_command
@@ -23,7 +25,6 @@ from toolbox.quotas.stored import stored_by
 
 
 def run(*words) -> str:
-    from io import StringIO
 
     out = StringIO()
     call_command("tasks", *map(str, words), stdout=out)
@@ -285,3 +286,12 @@ class TestHook:
         assert run("hook", "dev-team", "--renew").split()[1] != secret
         event = Event.objects.get(action="feedback.hook_renewed")
         assert event.actor == operator().actor  # who was shown it: people 31
+
+    def test_keeps_its_secret_where_the_new_one_cannot_be_printed(self, team, secret):
+        class Full(StringIO):
+            def flush(self):
+                raise OSError(ENOSPC, "No space left on device")
+
+        with pytest.raises(OSError, match="No space left"):
+            call_command("tasks", "hook", "dev-team", "--renew", stdout=Full())
+        assert FeedbackHook.objects.get().secret == secret

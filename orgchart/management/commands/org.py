@@ -185,7 +185,7 @@ class Command(BaseCommand):
         agent = policy.resolve(options["agent"])
         if agent is None:
             raise CommandError(f"{policy.organisation} has no agent {options['agent']}")
-        if not options["mail"]:
+        if options["mail"] is None:
             mode = ToolMode(options["mode"])
             return CallQuestion(policy=policy, agent=agent, tool=options["tool"], mode=mode)
         if not options["to"]:

@@ -8,6 +8,7 @@ from typing import Any
 
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
+from django.db import transaction
 
 from core.database import database_now
 from core.decision import Denied
@@ -145,9 +146,9 @@ class Command(BaseCommand):
         self.stdout.write(f"{count} tasks written to {path}")
 
     def _feedback(self, organisation: Organisation, path: Path) -> None:
-        if path.exists() and not path.is_file():
-            raise CommandError(f"{path} is no plain file")
         try:
+            if path.exists() and not path.is_file():
+                raise CommandError(f"{path} is no plain file")
             content = path.read_bytes()
         except OSError as problem:
             raise CommandError(str(problem)) from None
@@ -161,9 +162,11 @@ class Command(BaseCommand):
 
     def _hook(self, organisation: Organisation, *, renew: bool) -> None:
         who = operator(organisation.id)
-        secret = feedback.open_hook(caller=who, now=database_now(), renew=renew)
-        self.stdout.write(f"{settings.PUBLIC_URL}/api/v1/hooks/feedback/{organisation.slug}")
-        self.stdout.write(secret)
+        with transaction.atomic():  # the old one stays where the new one could not be printed
+            secret = feedback.open_hook(caller=who, now=database_now(), renew=renew)
+            self.stdout.write(f"{settings.PUBLIC_URL}/api/v1/hooks/feedback/{organisation.slug}")
+            self.stdout.write(secret)
+            self.stdout.flush()
 
 
 def place_of(arguments: list[str]) -> tuple[Organisation, Path]:

@@ -37,7 +37,10 @@ class Command(createsuperuser.Command):
                 cursor.execute(MAY_REST)
             before = set(superusers.values_list("pk", flat=True))
             super().handle(*args, **options)
-            self._tell(superusers.exclude(pk__in=before))
+            made = superusers.exclude(pk__in=before)
+            if not made:  # Django says that it skipped it, as a success
+                raise CommandError("No superuser was made: run it at a terminal, or see --help")
+            self._tell(made)
 
     def _tell(self, made: QuerySet[User]) -> None:
         now = database_now()
