@@ -60,8 +60,10 @@ def unreadable_texts(row: TaskRow, update: TaskUpdate, reads: Readership) -> lis
         for name, text in given.items()
         if text is not None and texts[name] and not reads.covers(writers.get(name))
     ]
-    replaced = (key for key in update.metadata or {} if key in row.metadata)
-    return [*hidden, *(f"metadata.{key}" for key in replaced if not reads.covers(keys.get(key)))]
+    replaced = row.metadata.keys() & (update.metadata or {}).keys()
+    if not all(reads.covers(keys.get(key)) for key in replaced):
+        hidden.append("metadata")  # which key it is would be the other agent's text
+    return hidden
 
 
 def withheld_texts(row: TaskRow, reads: Readership) -> list[str]:

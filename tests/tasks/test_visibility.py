@@ -224,6 +224,15 @@ class TestTexts:
         assert mine.result["metadata"] == {"b": 1}
         assert http.call("product_manager", "task_update", taskId=one, **fields).status == 200
 
+    def test_are_not_told_by_the_names_of_keys(self, http):
+        """One refusal named all keys that one worker wrote and the other one guessed."""
+        one = made(http, "it_manager")
+        word = {f"{place}{letter}": 1 for place, letter in enumerate("noon")}
+        assert http.call("backend_worker", "task_update", taskId=one, metadata=word).status == 200
+        guesses = {f"{place}{letter}": None for place in range(4) for letter in "abcmno"}
+        refused = http.call("qa_worker", "task_update", taskId=one, metadata=guesses)
+        assert refused.message.startswith("metadata: another agent wrote it")
+
     def test_of_comments_follow_the_same_rule(self, http):
         one = made(http, "it_manager")
         for by in ("backend_worker", "qa_worker", "it_manager"):

@@ -128,17 +128,17 @@ def can_be_of(service: str, others: Collection[str]) -> Decision:
     """Decide whether an image may be one of this service; `others` have one of the same digest.
 
     An approval names a digest: under a second name it would replace another service than the
-    approved one (Spec: hands 33).
+    approved one (Spec: hands 33). The refusal does not name the other service: its name is text of
+    the agent that built it (Spec: mail 38).
     """
-    other = next(iter(sorted(set(others) - {service})), "")
-    if not other:
+    if set(others) <= {service}:
         return Allow("an image is of one service (spec: hands 33)")
     return deny(
         Code.INVALID_PARAMS,
-        f"this image already belongs to the service {other}",
-        f"build it as {other}, or let its Dockerfile have a LABEL that names {service}",
+        "this image already belongs to another service",
+        f"build it as that service, or let its Dockerfile have a LABEL that names {service}",
         rule="an image is of one service (spec: hands 33)",
-        tag=f"the image is one of {other}",
+        tag="the image is one of another service",
     )
 
 

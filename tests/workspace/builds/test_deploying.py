@@ -383,7 +383,7 @@ class TestProduction:
         approve(nexus)
         again = call(devops, "docker_build", path="docker/api/", tag="payments:1")
         assert (code(again), again.body["details"]) == (
-            "INVALID_PARAMS", {"tag": "the image is one of api"},
+            "INVALID_PARAMS", {"tag": "the image is one of another service"},
         )  # fmt: skip
         engine.trouble["POST /build"] = aux
         assert code(call(devops, "docker_build", path="docker/api/", tag="api:2")) == "OK"
