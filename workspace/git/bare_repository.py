@@ -144,7 +144,7 @@ class BareRepository:
         else:
             lent.append(self.folder / "objects")
             stored = {"GIT_OBJECT_DIRECTORY": str(self.quarantine)}
-        return stored | {"GIT_ALTERNATE_OBJECT_DIRECTORIES": ":".join(map(str, lent))}
+        return stored | {"GIT_ALTERNATE_OBJECT_DIRECTORIES": ":".join(map(_quoted, lent))}
 
     @contextmanager
     def quarantined(self) -> Iterator[BareRepository]:
@@ -267,6 +267,11 @@ class BareRepository:
     def take_pack(self, pack: bytes) -> None:
         """Check every object of a pack and store it. Raises GitFailed for a broken one."""
         self.run("index-pack", "--stdin", "--fix-thin", "--strict", stdin=pack)
+
+
+def _quoted(path: Path) -> str:
+    """A path as git reads it in a list, which a colon would end."""
+    return '"' + str(path).replace("\\", "\\\\").replace('"', '\\"') + '"'
 
 
 def _left_behind(paths: Iterable[Path]) -> list[Path]:

@@ -30,7 +30,7 @@ from workspace.git import (
     repositories,
     running,
 )
-from workspace.git.bare_repository import BareRepository, Signature
+from workspace.git.bare_repository import BareRepository, Signature, create_bare
 from workspace.git.garbage import collect_garbage
 from workspace.git.models import Branch, Draft, MoveKind, Repository
 from workspace.git.pushing_back import push_back, push_back_due
@@ -881,3 +881,18 @@ class TestPushBack:
         assert "[rejected] (fetch first)" in str(refusal.value)  # why, in git's words
         assert self.at(other) == moved
         assert not Event.objects.filter(action="repository.pushed_back").exists()
+
+
+def test_objects_are_lent_from_any_path(tmp_path):
+    """Git ends a path at a colon, where an installation lies in a folder with one in its name."""
+    place = tmp_path / 'a:b"c\\d'
+    place.mkdir()
+    who = Signature(name="a", email="a@b", at=timezone.now())
+    lender = create_bare(place / "lender.git", "main")
+    tree = lender.run("mktree").decode("ascii").strip()
+    first = lender.commit(tree, [], "first", who)
+    create_bare(place / "drafts.git", "main")
+    drafts = BareRepository(place / "drafts.git", others=(lender.folder,))
+    with drafts.quarantined() as kept_apart:
+        second = kept_apart.commit(tree, [first], "second", who)
+        assert kept_apart.is_ancestor(first, second)
