@@ -35,7 +35,7 @@ from core.control_characters import show_in_text
 from core.database import give_back_connection
 from core.events import Event, record_event
 from core.labels import Text
-from core.people import ADMIN_TOOL, organisations_of, signed_in
+from core.people import ADMIN_TOOL, groups_of, organisations_of, signed_in
 
 MOST = 50_000
 """Rows of one file, the newest; the file says when there are more."""
@@ -148,14 +148,17 @@ class ExportingAdmin:
         return response
 
     def _may_still_look(self, request: HttpRequest) -> bool:
-        """Whether the person's session, their right and their organisations hold (Spec: people 35).
+        """Whether the person's session, their groups and their organisations hold (Spec: people 35).
 
-        A client that reads slowly makes a file last for hours.
+        A client that reads slowly makes a file last for hours. Groups say which columns and rows
+        are in it: who has another right to look reads less.
         """
         again = copy(request)
         again.session = type(request.session)(request.session.session_key)
         again.user = get_user(again)
         if not self.has_view_permission(again):  # type: ignore[attr-defined]
+            return False
+        if not signed_in(request).groups <= groups_of(again.user):
             return False
         before, now = signed_in(request).organisations, organisations_of(again.user)
         return now is None or (before is not None and before <= now)
