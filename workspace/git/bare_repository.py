@@ -106,7 +106,7 @@ class BareRepository:
     def _run(
         self, words: Sequence[str], stdin: bytes, environment: Mapping[str, str] | None
     ) -> subprocess.CompletedProcess[bytes]:
-        everything = {**self._objects, **(environment or {})}
+        everything = {**self.objects, **(environment or {})}
         words = [f"--git-dir={self.folder}", *words]
         done = run_git(words, stdin, everything)
         # A question that is answered with no ends with 1 as well, and says nothing.
@@ -137,7 +137,8 @@ class BareRepository:
                     left.unlink()
 
     @property
-    def _objects(self) -> dict[str, str]:
+    def objects(self) -> dict[str, str]:
+        """The variables by which git finds objects, and stores new ones."""
         lent = [each / "objects" for each in self.others]
         if self.quarantine is None:
             stored: dict[str, str] = {}
@@ -149,7 +150,9 @@ class BareRepository:
     @contextmanager
     def quarantined(self) -> Iterator[BareRepository]:
         """The same repository, whose new objects are thrown away at the end."""
-        with tempfile.TemporaryDirectory(prefix=QUARANTINE, dir=self.folder) as objects:
+        with tempfile.TemporaryDirectory(
+            prefix=QUARANTINE, dir=self.folder, ignore_cleanup_errors=True
+        ) as objects:
             yield replace(self, quarantine=Path(objects))
 
     def commit_at(self, ref: str) -> str:
@@ -218,7 +221,7 @@ class BareRepository:
     def _printing(self, *words: str) -> Iterator[tuple[subprocess.Popen[bytes], IO[bytes]]]:
         """A command of git whose output is read while it comes; it is killed where it is late."""
         everything = [f"--git-dir={self.folder}", *words]
-        with started(everything, self._objects, errors=subprocess.DEVNULL) as process:
+        with started(everything, self.objects, errors=subprocess.DEVNULL) as process:
             assert process.stdout is not None  # noqa: S101  a pipe was asked for
             late = threading.Timer(running.SECONDS, process.kill)
             late.start()

@@ -6,6 +6,7 @@ import random
 import time
 from collections.abc import Sequence
 from datetime import datetime, timedelta
+from functools import partial
 
 import structlog
 from django.db import transaction
@@ -18,11 +19,13 @@ from core.decision import Code, Denied, refuse
 from core.permissions import Deed, require_deed
 from ledger.services import record
 from toolbox.scheduler import act_in_time
+from workspace.git.bare_repository import BareRepository
 from workspace.git.foreign_repository import environment_for, other_side, turn
 from workspace.git.importing import IMPORT_SECONDS
 from workspace.git.models import Branch, MoveKind, Repository
 from workspace.git.repositories import bare_of, branch_row, require_folder
 from workspace.git.running import GitFailed, run_git
+from workspace.homes import usage_of
 
 AFTER_MERGE = "after_merge"
 FIRST_SECONDS = 20.0
@@ -30,6 +33,8 @@ FIRST_SECONDS = 20.0
 FIRST_WAIT, LONGEST_WAIT = 60.0, 3600.0
 LEFT_ALONE = 3
 """Times as long as it took in vain, a repository gets no other push: others have theirs."""
+MOST_FETCHED = 16 * 1024 * 1024
+"""Bytes that the other repository may send back, looked at each second; none of them is kept."""
 CLAIMED_FOR = timedelta(seconds=IMPORT_SECONDS + 60)
 """After this time another process may push a repository that this one took."""
 BUDGET = 60.0
@@ -94,13 +99,18 @@ def _record(
 
 
 def _push(repository: Repository, commit: str, seconds: float) -> None:
-    folder = bare_of(repository.organisation).folder
-    words = [f"--git-dir={folder}", "push", "--porcelain", "--no-verify",
+    bare = bare_of(repository.organisation)
+    words = [f"--git-dir={bare.folder}", "push", "--porcelain", "--no-verify",
              f"--receive-pack={other_side(repository.source, 'receive-pack')}", "--",
              repository.source, f"{commit}:refs/heads/{repository.main}"]  # fmt: skip
     try:
-        with turn(repository.organisation_id, repository.source):
-            done = run_git(words, environment=environment_for(repository.source), seconds=seconds)
+        with turn(repository.organisation_id, repository.source), bare.quarantined() as apart:
+            done = run_git(
+                words,
+                environment=environment_for(repository.source) | apart.objects,
+                seconds=seconds,
+                watch=partial(_require_little, apart),
+            )
             if done.returncode != 0:
                 # What it refused, and why; the rest of the output is of no use without that.
                 lines = done.stdout.splitlines(keepends=True)
@@ -113,6 +123,12 @@ def _push(repository: Repository, commit: str, seconds: float) -> None:
             "compare the two: if it has commits of its own, a person must merge the two",
             rule="the main branch is pushed back (spec: hands 22)",
         ) from problem
+
+
+def _require_little(apart: BareRepository) -> None:
+    """A server that git speaks WebDAV with has it fetch objects, at its will and without an end."""
+    if apart.quarantine and usage_of(apart.quarantine)[0] > MOST_FETCHED:
+        raise GitFailed("push", None, b"it sends more than it is asked for")
 
 
 def push_back_due(now: datetime) -> int:

@@ -120,7 +120,7 @@ def _is_machine_full(said: bytes) -> bool:
 def started(
     words: Sequence[str], environment: Mapping[str, str], errors: int
 ) -> Iterator[subprocess.Popen[bytes]]:
-    """Git at work, with limited memory; it and what it began is killed where it has not ended."""
+    """Git at work, with limited memory; at the end it and what it began is killed."""
     try:
         process = subprocess.Popen(
             ["git", *words],
@@ -150,5 +150,6 @@ def started(
                     resource.prlimit(process.pid, resource.RLIMIT_DATA, (MEMORY, MEMORY))
             yield process
         finally:
-            if process.poll() is None:
+            # Where git itself has ended, what it began may wait for another machine for ever.
+            with suppress(ProcessLookupError, PermissionError):  # macOS says that of a zombie
                 os.killpg(process.pid, signal.SIGKILL)

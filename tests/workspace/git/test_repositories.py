@@ -17,10 +17,13 @@ from core.actors import System
 from core.database import in_transaction
 from core.decision import Code, Denied
 from ledger.models import Event
+from nexus_site.run.processes import lives
 from orgchart import services
 from orgchart.models import Organisation
 from tests.company import load_company
 from tests.concurrency import at_once
+from tests.patience import wait_until
+from tests.workspace.git.webdav import endless_server
 from tests.workspace.git.world import ensure_repositories, needs_walls, run_git
 from workspace.git import (
     foreign_repository,
@@ -37,6 +40,7 @@ from workspace.git.pushing_back import push_back, push_back_due
 from workspace.git.repositories import bare_of, create_repositories, ensure_repository
 from workspace.git.running import MACHINE_IS_FULL, GitFailed
 from workspace.git.worktree import AgentWorkTree
+from workspace.homes import usage_of
 from workspace.tree import work_tree
 
 
@@ -191,6 +195,12 @@ class TestImport:
             running.run_git(words, seconds=50, watch=watch)
         time.sleep(3)
         assert not (tmp_path / "ran").exists()
+
+    def test_leaves_no_program_that_git_began_and_did_not_wait_for(self):
+        """As the one that speaks https, where git has failed and the other machine is silent."""
+        begun = "alias.begin=!sleep 600 >/dev/null 2>&1 & echo $!"
+        pid = int(running.run_git(["-c", begun, "begin"]).stdout)
+        wait_until(lambda: not lives(pid))
 
     def test_keeps_no_complaints_without_end(self):
         """Another machine writes what git says of errors."""
@@ -806,6 +816,24 @@ class TestPushBack:
         assert push_back_due(now=timezone.now()) == 1
         assert push_back_due(now=timezone.now()) == 0
         assert self.at(other) == hands.tip("trunk")
+
+    def test_keeps_nothing_that_the_other_server_has_git_fetch(self, hands, other, monkeypatch):
+        """By WebDAV git asks for objects of branches that it does not push."""
+        set_repository(other)
+        self.merged(hands)
+        row = Repository.objects.get()
+        with endless_server("trunk", self.at(other)) as url:
+            Repository.objects.update(source=url)
+            anywhere = {"GIT_ALLOW_PROTOCOL": "http", "GIT_CONFIG_COUNT": "1",
+                        "GIT_CONFIG_KEY_0": "protocol.http.allow",
+                        "GIT_CONFIG_VALUE_0": "always"}  # fmt: skip
+            monkeypatch.setattr(pushing_back, "environment_for", lambda _: anywhere)
+            with pytest.raises(Denied, match="sends more than it is asked for"):
+                push_back(
+                    repository_id=row.id, reason="release", now=timezone.now(), seconds=20,
+                    caller=hands.company.person("Board"),
+                )  # fmt: skip
+        assert usage_of(bare_of(row.organisation).folder)[0] < pushing_back.MOST_FETCHED
 
     def test_runs_nothing_that_the_other_repository_names(self, hands, other, tmp_path):
         """Its hooks, and the command for the refs of repositories that lend it objects."""
