@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import smtplib
 import socket
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from time import monotonic
 from typing import Any
 
@@ -115,3 +115,8 @@ class EmailBackend(smtp.EmailBackend):
             return super().open()
         except (OSError, NotResolved) as problem:
             raise NoSession(f"{type(problem).__name__}: {problem}") from problem
+
+    def close(self) -> None:
+        """End the session; what was taken before stays taken, however the server answers that."""
+        with suppress(smtplib.SMTPException):
+            super().close()

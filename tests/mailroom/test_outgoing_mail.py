@@ -81,6 +81,17 @@ def test_is_tried_again_under_the_same_id(notice, postbox, answer):
     assert letter["Message-ID"] == f"<{notice.event_id}@nexus>"
 
 
+def test_is_sent_where_the_server_took_it_and_ends_badly(notice, postbox):
+    """It would come twelve times, and be called given up."""
+
+    async def farewell(*_):
+        return "221 " + "x" * 10_000
+
+    postbox.handle_QUIT = farewell
+    outbox.send_due(now=NOW)
+    assert OutgoingNotice.objects.get().state == "sent"
+
+
 def test_is_tried_again_where_no_server_answers(notice, settings):
     settings.EMAIL_BACKEND = "mailroom.outgoing.smtp.EmailBackend"
     settings.EMAIL_HOST, settings.EMAIL_PORT = "127.0.0.1", 9
