@@ -19,7 +19,7 @@ from uuid import uuid4
 from django.conf import settings
 
 from core.database import is_lost
-from core.decision import Code, refuse
+from core.decision import Code, Denied, refuse
 from core.files import keep_names, keep_tree
 from orgchart.models import Organisation
 from orgchart.organisation_settings import merged, quota_of
@@ -38,7 +38,10 @@ from workspace.tree import repository_folder
 
 MAIN = "main"
 PREFIX, CLONING = "import-", ".import-"
-LEFT_OVER = (f"{PREFIX}*.git", f"{CLONING}*", f"{CREATING}*", f"*.git/{QUARANTINE}*")
+LEFT_OVER = (
+    f"{PREFIX}*.git", f"{CLONING}*", f"{CREATING}*", f"*.git/{QUARANTINE}*",
+    "repository-*.replaced",
+)  # fmt: skip
 IMPORT_SECONDS = 300
 KEPT = 86_400
 """Seconds after which a folder that no row took is deleted."""
@@ -100,14 +103,28 @@ def has_prepared(place: Path) -> bool:
 def take(place: Path, commit: str) -> None:
     """Move a prepared repository whose main branch is at this commit to its place, if there is one.
 
-    What is at the place is kept aside: it was replaced, or is of a database that was lost.
+    What is at the place is moved aside.
     """
     for ready in place.parent.glob(f"{PREFIX}{commit}-*.git"):
         if place.exists():
-            place.rename(place.with_name(f"repository-{uuid4().hex}.old"))
+            place.rename(_aside(place))
         with suppress(FileNotFoundError):  # discarded meanwhile: another one is as good
             ready.rename(place)
             return
+
+
+def _aside(place: Path) -> Path:
+    """A name next to the place for what lies there.
+
+    With its main branch alone it was replaced, and is deleted after a day. Other branches are the
+    work of agents, of a database that was lost: with them it is kept.
+    """
+    try:
+        branches = BareRepository(place).run("for-each-ref", "--count=2").splitlines()
+    except Denied:  # it is broken, and a person may mend it
+        branches = []
+    kind = "replaced" if len(branches) == 1 else "old"
+    return place.with_name(f"repository-{uuid4().hex}.{kind}")
 
 
 def remove_old(place: Path) -> None:

@@ -417,6 +417,19 @@ class TestImport:
         assert bare_of(nexus.organisation).commit_at("refs/heads/trunk")
         assert prepared(nexus) == []
 
+    @pytest.mark.parametrize("has_work", [False, True])
+    def test_keeps_what_it_replaces_only_where_agents_work_is_in_it(self, nexus, other, has_work):
+        """Of a database that was lost: where none was, each change would stay on the disk."""
+        ensure_repositories(now=timezone.now())
+        bare = bare_of(nexus.organisation)
+        if has_work:
+            bare.set_ref("refs/heads/feat/x", bare.commit_at("refs/heads/main"))
+        set_repository(other)
+        (aside,) = bare.folder.parent.glob("repository-*")
+        os.utime(aside, (0, 0))
+        collect_garbage(now=timezone.now())
+        assert aside.exists() == has_work
+
     def test_is_put_in_its_place_where_nobody_calls_for_a_day(self, nexus, other, monkeypatch):
         """The prepared folder is the only one that has its commits: it is not deleted as unused."""
         ensure_repositories(now=timezone.now())
