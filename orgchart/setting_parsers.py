@@ -146,4 +146,6 @@ def mail_address(value: Any) -> str:
             validate_email(text)
     except ValidationError as problem:
         raise BadSetting("must be a mail address, or empty") from problem
+    if "=?" in text:  # e-mail would go to what it encodes, which is not what people read
+        raise BadSetting("must be a mail address, or empty")
     return text

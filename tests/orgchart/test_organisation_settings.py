@@ -88,6 +88,7 @@ def test_takes(name, given, held):
         ("board_email", "board"),
         ("board_email", "a@b.example\nBcc: all@b.example"),
         ("board_email", "a@b.example\0"),
+        ("board_email", "=?utf-8?q?spy?=@b.example"),
         ("board_email", 5),
         ("no_such_setting", 1),
         ("", ""),
