@@ -175,6 +175,7 @@ def _clone(folder: Path, source: str, organisation: Organisation) -> tuple[str, 
         if not commit:
             raise GitFailed("clone", 0, b"it has no commit on its default branch")  # noqa: TRY301
         _require_room(bare, commit, organisation)
+        _require_readable(bare, commit)
         bare.run("remote", "remove", "origin")
         install(bare)
     except GitFailed as problem:
@@ -196,6 +197,16 @@ def _require_room(bare: BareRepository, commit: str, organisation: Organisation)
     if found > most[0] or files > most[1]:
         limits = f"{most[0]} bytes, {most[1]} files and folders"
         raise _too_large("ls-tree", f"its files do not fit into an agent's home: {limits}")
+
+
+def _require_readable(bare: BareRepository, commit: str) -> None:
+    """Git makes files of a commit. Raises GitFailed.
+
+    It checks what comes in a pack by itself, and not what a web server has as single files.
+    """
+    index = bare.folder / "index"
+    bare.run("read-tree", commit, environment={"GIT_INDEX_FILE": str(index)})
+    index.unlink(missing_ok=True)
 
 
 def _too_large(verb: str, problem: str) -> GitFailed:

@@ -23,7 +23,7 @@ from orgchart.models import Organisation
 from tests.company import load_company
 from tests.concurrency import at_once
 from tests.patience import wait_until
-from tests.workspace.git.webdav import endless_server
+from tests.workspace.git.web_servers import BY_HTTP, endless_server, plain_server
 from tests.workspace.git.world import ensure_repositories, needs_walls, run_git
 from workspace.git import (
     foreign_repository,
@@ -416,6 +416,23 @@ class TestImport:
         ensure_repository(organisation=nexus.organisation, caller=caller, now=timezone.now())
         assert bare_of(nexus.organisation).commit_at("refs/heads/trunk")
         assert prepared(nexus) == []
+
+    def test_takes_no_tree_that_git_makes_no_files_of(self, nexus, other, monkeypatch, tmp_path):
+        """Git checks none of what comes from a plain web server, which has single files."""
+        there = BareRepository(other)
+        blob = there.run("hash-object", "-w", "--stdin", stdin=b"text").decode().strip()
+        content = b"100644 ..\0" + bytes.fromhex(blob)
+        words = ("hash-object", "-w", "-t", "tree", "--literally", "--stdin")
+        tree = there.run(*words, stdin=content).decode().strip()
+        who = Signature(name="x", email="x@x", at=timezone.now())
+        there.set_ref("refs/heads/trunk", there.commit(tree, [], "bad", who))
+        there.run("update-server-info")
+        monkeypatch.setattr(importing, "environment_for", lambda _: BY_HTTP)
+        with (
+            plain_server(other) as url,
+            pytest.raises(Denied, match=r"invalid path '\.\.'"),
+        ):
+            importing._clone(tmp_path / "clone", url, nexus.organisation)
 
     @pytest.mark.parametrize("has_work", [False, True])
     def test_keeps_what_it_replaces_only_where_agents_work_is_in_it(self, nexus, other, has_work):
@@ -837,10 +854,7 @@ class TestPushBack:
         row = Repository.objects.get()
         with endless_server("trunk", self.at(other)) as url:
             Repository.objects.update(source=url)
-            anywhere = {"GIT_ALLOW_PROTOCOL": "http", "GIT_CONFIG_COUNT": "1",
-                        "GIT_CONFIG_KEY_0": "protocol.http.allow",
-                        "GIT_CONFIG_VALUE_0": "always"}  # fmt: skip
-            monkeypatch.setattr(pushing_back, "environment_for", lambda _: anywhere)
+            monkeypatch.setattr(pushing_back, "environment_for", lambda _: BY_HTTP)
             with pytest.raises(Denied, match="sends more than it is asked for"):
                 push_back(
                     repository_id=row.id, reason="release", now=timezone.now(), seconds=20,

@@ -1,11 +1,17 @@
-"""A git server that speaks WebDAV, and gives an object that has no end."""
+"""Web servers with a repository: of files, or of WebDAV and an object that has no end."""
 
 import os
 import threading
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from functools import partial
+from http.server import (
+    BaseHTTPRequestHandler,
+    SimpleHTTPRequestHandler,
+    ThreadingHTTPServer,
+)
+from pathlib import Path
 
 ENTRY = """<D:response><D:href>{}</D:href><D:propstat><D:prop><D:supportedlock><D:lockentry>
 <D:lockscope><D:exclusive/></D:lockscope><D:locktype><D:write/></D:locktype></D:lockentry>
@@ -14,6 +20,13 @@ ENTRIES = '<?xml version="1.0"?><D:multistatus xmlns:D="DAV:">{}</D:multistatus>
 LOCK = """<?xml version="1.0"?><D:prop xmlns:D="DAV:"><D:lockdiscovery><D:activelock><D:locktoken>
 <D:href>opaquelocktoken:1</D:href></D:locktoken><D:timeout>Second-600</D:timeout></D:activelock>
 </D:lockdiscovery></D:prop>"""
+BY_HTTP = {
+    "GIT_ALLOW_PROTOCOL": "http",
+    "GIT_CONFIG_COUNT": "1",
+    "GIT_CONFIG_KEY_0": "protocol.http.allow",
+    "GIT_CONFIG_VALUE_0": "always",
+}
+"""The variables by which git speaks with these servers, which have no certificate."""
 UNKNOWN = "b" * 40
 """The commit of a branch that only this server has."""
 
@@ -85,12 +98,34 @@ class EndlessServer(ThreadingHTTPServer):
         pass  # git is gone
 
 
+class PlainHandler(SimpleHTTPRequestHandler):
+    """Answers with files."""
+
+    def log_message(self, *_):
+        pass
+
+
+@contextmanager
+def serving(server: ThreadingHTTPServer) -> Iterator[str]:
+    """The address of a server that works meanwhile."""
+    with server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        try:
+            yield f"http://127.0.0.1:{server.server_port}"
+        finally:
+            server.shutdown()
+
+
+@contextmanager
+def plain_server(folder: Path) -> Iterator[str]:
+    """The address of a web server that has the files of this folder."""
+    handler = partial(PlainHandler, directory=str(folder))
+    with serving(ThreadingHTTPServer(("127.0.0.1", 0), handler)) as address:
+        yield f"{address}/"
+
+
 @contextmanager
 def endless_server(branch: str, commit: str) -> Iterator[str]:
     """The address of a repository whose branch is at this commit."""
-    with EndlessServer(branch, commit) as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        try:
-            yield f"http://127.0.0.1:{server.server_port}/git"
-        finally:
-            server.shutdown()
+    with serving(EndlessServer(branch, commit)) as address:
+        yield f"{address}/git"
