@@ -148,7 +148,7 @@ class ExportingAdmin:
         return response
 
     def _may_still_look(self, request: HttpRequest) -> bool:
-        """Whether the person's session, their groups and their organisations hold (Spec: people 35).
+        """Whether session, groups and organisations of the person hold (Spec: people 35).
 
         A client that reads slowly makes a file last for hours. Groups say which columns and rows
         are in it: who has another right to look reads less.

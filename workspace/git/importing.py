@@ -107,14 +107,14 @@ def take(place: Path, commit: str) -> None:
     """
     for ready in place.parent.glob(f"{PREFIX}{commit}-*.git"):
         if place.exists():
-            place.rename(_aside(place))
+            _put_aside(place)
         with suppress(FileNotFoundError):  # discarded meanwhile: another one is as good
             ready.rename(place)
             return
 
 
-def _aside(place: Path) -> Path:
-    """A name next to the place for what lies there.
+def _put_aside(place: Path) -> None:
+    """Give what lies at the place another name next to it.
 
     With its main branch alone it was replaced, and is deleted after a day. Other branches are the
     work of agents, of a database that was lost: with them it is kept.
@@ -124,7 +124,9 @@ def _aside(place: Path) -> Path:
     except Denied:  # it is broken, and a person may mend it
         branches = []
     kind = "replaced" if len(branches) == 1 else "old"
-    return place.with_name(f"repository-{uuid4().hex}.{kind}")
+    aside = place.with_name(f"repository-{uuid4().hex}.{kind}")
+    place.rename(aside)
+    os.utime(aside)
 
 
 def remove_old(place: Path) -> None:

@@ -441,9 +441,13 @@ class TestImport:
         bare = bare_of(nexus.organisation)
         if has_work:
             bare.set_ref("refs/heads/feat/x", bare.commit_at("refs/heads/main"))
+        os.utime(bare.folder, (0, 0))
         set_repository(other)
         (aside,) = bare.folder.parent.glob("repository-*")
+        collect_garbage(now=timezone.now())
+        assert aside.exists()
         os.utime(aside, (0, 0))
+        Repository.objects.update(packed_at=None)
         collect_garbage(now=timezone.now())
         assert aside.exists() == has_work
 
