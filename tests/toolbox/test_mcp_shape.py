@@ -53,6 +53,21 @@ def test_an_id_that_no_answer_can_carry_is_refused(company, url, revision, numbe
     assert answer.json()["message"].startswith("id: ")
 
 
+def test_a_call_without_an_id_is_refused_and_recorded(company, url):
+    """It was accepted (202), and neither made nor recorded."""
+    before = Event.objects.filter(tool="mcp", code="INVALID_PARAMS").count()
+    headers = {
+        "Authorization": f"Bearer {company.key('backend_worker')}",
+        "Accept": "application/json, text/event-stream",
+    }
+    call = {"jsonrpc": "2.0", "method": "tools/call", "params": {"name": "current_time"}}
+    answer = httpx.post(f"{url}/mcp", json=call, headers=headers, timeout=20)
+    assert (answer.status_code, answer.json()["error_code"]) == (400, "INVALID_PARAMS")
+    assert Event.objects.filter(tool="mcp", code="INVALID_PARAMS").count() == before + 1
+    note = {"jsonrpc": "2.0", "method": "notifications/initialized"}
+    assert httpx.post(f"{url}/mcp", json=note, headers=headers, timeout=20).status_code == 202
+
+
 @pytest.mark.parametrize("revision", ["", "2025-06-18", "2026-07-28"])
 def test_a_method_longer_than_any_is_not_repeated(company, url, revision):
     headers = {

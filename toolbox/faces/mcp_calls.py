@@ -58,6 +58,12 @@ def require_head(message: Mapping[str, Any]) -> None:
             "id: the id of a message is a text or a whole number",
             "send the message again with such an id",
         )
+    if "id" not in message and message.get("method") == CALL[1]:  # no call fails silently
+        raise refuse(
+            Code.INVALID_PARAMS,
+            "id: a call without an id is a notification, which calls no tool",
+            "send the message again with an id",
+        )
     if len(str(message.get("method", ""))) > LONGEST_METHOD:
         raise refuse(
             Code.INVALID_PARAMS,
