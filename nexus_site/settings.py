@@ -312,4 +312,5 @@ UNFOLD = theme.UNFOLD
 LOGGING_CONFIG = None  # nexus_site/logs.py sets up structlog and the standard library together
 PROMETHEUS_METRIC_NAMESPACE = "nexus"
 DJANGO_STRUCTLOG_CELERY_ENABLED = False
-logs.configure(level=env.text("LOG_LEVEL", "INFO"), as_json=PRODUCTION)
+LOG_LEVEL = env.choice("LOG_LEVEL", "INFO", "DEBUG", "WARNING", "ERROR", "CRITICAL")
+logs.configure(level=LOG_LEVEL, as_json=PRODUCTION)

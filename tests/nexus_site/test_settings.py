@@ -157,6 +157,7 @@ class TestProduction:
             ("ALLOWED_HOSTS", "nexus.example,.", "ALLOWED_HOSTS must name the hosts"),
             ("ALLOWED_HOSTS", " , ", "ALLOWED_HOSTS must name the hosts"),
             ("ALLOWED_HOSTS", "nexus.example,.com", "ALLOWED_HOSTS must name the hosts"),
+            ("LOG_LEVEL", "loud", "LOG_LEVEL must be INFO or DEBUG"),
             ("DEBUG", "yes", "DEBUG must be off"),
             ("TRUSTED_PROXIES", "10.0.0.1,0.0.0.0/0", "TRUSTED_PROXIES=0.0.0.0/0 believes"),
             ("TRUSTED_PROXIES", "::/0", "TRUSTED_PROXIES=::/0 believes"),
