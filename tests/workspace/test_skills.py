@@ -4,6 +4,7 @@ import hashlib
 import json
 import threading
 import time
+from dataclasses import replace
 from datetime import timedelta
 from functools import partial
 from io import StringIO
@@ -541,6 +542,16 @@ class TestStartedByAPerson:
         with pytest.raises(Denied) as refusal:
             self.start(company)
         assert refusal.value.deny.code == "AGENT_PAUSED"
+        assert not Frame.objects.exists()
+
+    def test_is_not_by_a_person_whose_right_has_ended(self, company, home):
+        """As while the skill's commands ran (Spec: people 68)."""
+        write(home, "plan")
+        give(company, LEADER, "plan")
+        left = replace(company.person("Board"), is_asked_again=True)  # a user that is no more
+        with pytest.raises(Denied) as refusal:
+            self.start(company, person=left)
+        assert refusal.value.deny.code is Code.NOT_YOURS
         assert not Frame.objects.exists()
 
     def test_is_refused_what_only_agents_start(self, company, home):
