@@ -27,6 +27,7 @@ CODE = re.compile(r"[\w./-]+")
 BY_OTHERS = (
     pgettext_lazy("sentence", "%(a)s or %(b)s"),
     pgettext_lazy("sentence", "%(a)s and %(b)s"),
+    pgettext_lazy("sentence", "%(a)s and %(b)s more"),
     pgettext_lazy("sentence", "Task #%(a)s"),
     pgettext_lazy("sentence", " (%(a)s only)"),
     pgettext_lazy("sentence", "Extra inputs are not permitted"),

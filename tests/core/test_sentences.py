@@ -54,6 +54,7 @@ class TestASentenceOnAPage:
             ),
             ("task_get", "task_get"),
             ("name one of: a or b", "写明其中之一：a 或 b"),
+            ("write to one of: a, b and 76 more", "给其中之一写信：a, b 以及另外 76 个"),
         ],
     )  # fmt: skip
     def test_is_put_into_the_translated_pattern(self, english, chinese):
