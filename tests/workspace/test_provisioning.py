@@ -17,7 +17,7 @@ from workspace.users import AgentUser
 NOBODY = 65534
 root_only = pytest.mark.skipif(os.geteuid() != 0, reason="acts as another user")
 SUDO = """#!/bin/sh
-exec {python} -c 'import json, os, sys
+exec "{python}" -c 'import json, os, sys
 print(json.dumps([sys.argv[1:], os.geteuid()]))' "$@"
 """
 COMMAND = """
