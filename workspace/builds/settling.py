@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import datetime
 
 from django.db import IntegrityError, transaction
@@ -13,6 +14,7 @@ from core.decision import Code, Denied, refuse
 from core.events import Event
 from core.interventions import record_intervention
 from core.machines import Swap, swap
+from core.people import require_still
 from core.permissions import Deed, require_deed
 from ledger.sql import event_cte
 from workspace.builds import rules
@@ -93,6 +95,7 @@ def take_down(*, deployment_id: str, person: Person, reason: str, now: datetime)
         containers = found_in_place(engine, row)
         row = _found(deployment_id, person)  # a later deployment may have begun meanwhile
         person.require(rules.can_take_down(DeploymentState(row.state), is_current=row.is_current))
+        require_still(person)
         for each in containers:
             engine.remove(each)
     subject = f"deployment:{row.id}"
@@ -110,7 +113,7 @@ def take_down(*, deployment_id: str, person: Person, reason: str, now: datetime)
         if not swap(change, [event_cte(event)]):
             raise _settled_meanwhile(row)
         record_intervention(
-            person,
+            replace(person, is_asked_again=False),  # it was done, so it is recorded
             deed=Deed.TAKE_DOWN,
             subject=subject,
             trigger_condition=f"{row.service} running in {row.environment}",

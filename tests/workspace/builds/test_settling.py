@@ -1,5 +1,6 @@
 """A deployment whose end nobody found out: what people do, and what only the engine says."""
 
+from contextlib import suppress
 from dataclasses import replace
 from datetime import timedelta
 from functools import partial
@@ -7,6 +8,7 @@ from functools import partial
 import pytest
 from django.utils import timezone
 
+from core import people
 from core.actors import Person
 from core.decision import Allow, Code, Denied
 from core.permissions import PeopleGroup
@@ -225,6 +227,18 @@ class TestTakingDown:
         assert not Intervention.objects.exists()
         engine.trouble.clear()
         assert settle(take_down, running, alice) == "removed"
+
+    @pytest.mark.parametrize("answers", [0, 1])
+    def test_is_done_and_recorded_or_neither(self, running, engine, alice, monkeypatch, answers):
+        """Also where the right of its person ends before or while the engine removes it."""
+        asked = iter([alice] * answers)
+        gone = replace(alice, groups=frozenset(), is_member=False)
+        monkeypatch.setattr(people, "person_named", lambda *_: next(asked, gone))
+        with suppress(Denied):
+            settle(take_down, running, replace(alice, is_asked_again=True))
+        is_removed = Deployment.objects.get().state == "removed"
+        assert is_removed == (not engine.containers) == Intervention.objects.exists()
+        assert is_removed == bool(answers)
 
     def test_is_followed_by_another_deployment(self, running, devops, engine, alice):
         settle(take_down, running, alice)
