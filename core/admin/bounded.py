@@ -216,7 +216,10 @@ def is_indexed(model: type[Model], chosen: ListFilter) -> bool:
         return False
     if begins_an_index(model, column.name):
         return True
-    values = [*_values(column, chosen.used_parameters.values())]
+    asked = chosen.used_parameters
+    if any(name.endswith("__isnull") for name in asked):  # its value is none of the column's
+        return False
+    values = [*_values(column, asked.values())]
     return bool(values) and all(
         any(value in few for few in _partial(model).get(column.name, ())) for value in values
     )
