@@ -11,6 +11,7 @@ from secrets import token_hex
 from django.conf import settings
 
 from core.files import place
+from documents.disk import PLACES
 from documents.tree import FOLDER_MODE
 
 MARK = ".nexus-tree"
@@ -23,11 +24,13 @@ def root() -> Path:
     """The root of the company tree (Spec: files 23).
 
     Raises OSError (ENODEV) where another folder has its place: what is written there vanishes when
-    the disk is mounted again.
+    the disk is mounted again; ETIMEDOUT where its disk hangs.
     """
     here = Path(settings.WORKSPACE_ROOT)
     known = _known(settings.NEXUS_VAR / KNOWN, here)
-    if known and _text_of(here / MARK) != known:
+    with PLACES.place():
+        mark = _text_of(here / MARK) if known else ""
+    if known != mark:
         raise OSError(
             errno.ENODEV,
             f"{here} is not the company tree that this installation knows. Is its disk mounted? "

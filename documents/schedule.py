@@ -9,7 +9,7 @@ from documents.memory.artifacts import write_missing_artifacts
 from toolbox.scheduler import scheduled_job
 
 
-@scheduled_job("files", every=30)
+@scheduled_job("files", every=30, waits_for_others=True)
 def write_missing(now: datetime) -> int:
     """Write what is missing of documents and artifacts; returns how many files."""
     return write_missing_files(now) + write_missing_artifacts(now)

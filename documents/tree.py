@@ -7,14 +7,15 @@ import errno
 import os
 import secrets
 import stat
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, wraps
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, Concatenate, ParamSpec, TypeVar
 
 from core.decision import Deny
+from documents.disk import PLACES
 from orgchart.policy.paths import normal_path
 
 FILE_MODE = 0o640
@@ -57,6 +58,30 @@ class TreeEntry:
     size: int
 
 
+Given = ParamSpec("Given")
+Found = TypeVar("Found")
+TIMES = 5
+"""How often a tree is looked at where each time a machine replaces what another has open."""
+
+
+def _again_where_replaced(
+    act: Callable[Concatenate[SafeTree, Given], Found],
+) -> Callable[Concatenate[SafeTree, Given], Found]:
+    """Begin again where another machine has just replaced what is open here (ESTALE)."""
+
+    @wraps(act)
+    def acted(tree: SafeTree, /, *given: Given.args, **named: Given.kwargs) -> Found:
+        for _ in range(TIMES - 1):
+            try:
+                return act(tree, *given, **named)
+            except OSError as problem:
+                if problem.errno != errno.ESTALE:
+                    raise
+        return act(tree, *given, **named)
+
+    return acted
+
+
 class _OpenHow(ctypes.Structure):
     _fields_ = (
         ("flags", ctypes.c_uint64),
@@ -78,6 +103,7 @@ class SafeTree:
     inside: str = ""
     owner: tuple[int, int] | None = None
 
+    @_again_where_replaced
     def read(self, path: str, *, limit: int = MAX_BYTES) -> bytes:
         """The bytes of a plain file. Raises Unsafe, Missing, TooLarge."""
         with self._opened(path) as (file, size):
@@ -86,12 +112,14 @@ class SafeTree:
             raise TooLarge(f"{path} holds more than {limit} bytes")
         return data
 
+    @_again_where_replaced
     def read_end(self, path: str, *, limit: int) -> bytes:
         """The last bytes of a plain file, `limit` at most. Raises Unsafe, Missing."""
         with self._opened(path) as (file, size):
             file.seek(max(0, size - limit))
             return file.read(limit)
 
+    @_again_where_replaced
     def is_folder(self, path: str) -> bool:
         """Whether there is a folder, not a plain file, at this path. Raises Unsafe, Missing."""
         *folders, name = self._parts(path)
@@ -113,6 +141,7 @@ class SafeTree:
                 _require_plain(found, path)
                 yield file, found.st_size
 
+    @_again_where_replaced
     def write(self, path: str, data: bytes) -> None:
         """Write a plain file, whole or not at all. Raises Unsafe.
 
@@ -139,6 +168,7 @@ class SafeTree:
                 raise
             os.fsync(folder)
 
+    @_again_where_replaced
     def entries(self, path: str = "") -> list[TreeEntry]:
         """Plain files and folders at this path, by name; links and special files are left out."""
         folders = self._parts(path)
@@ -163,17 +193,18 @@ class SafeTree:
 
     @contextmanager
     def _folder(self, parts: list[str], *, make: bool) -> Iterator[int]:
-        if make:
-            self.root.mkdir(mode=FOLDER_MODE, parents=True, exist_ok=True)
-        root = os.open(self.root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-        try:
-            folder = _descend(root, parts, make=make, owner=self.owner)
-        finally:
-            os.close(root)
-        try:
-            yield folder
-        finally:
-            os.close(folder)
+        with PLACES.place():
+            if make:
+                self.root.mkdir(mode=FOLDER_MODE, parents=True, exist_ok=True)
+            root = os.open(self.root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+            try:
+                folder = _descend(root, parts, make=make, owner=self.owner)
+            finally:
+                os.close(root)
+            try:
+                yield folder
+            finally:
+                os.close(folder)
 
 
 @contextmanager

@@ -1,11 +1,16 @@
-"""Small disks that fill up; only the superuser can mount one."""
+"""Small disks that fill up, which only the superuser can mount, and disks that hang."""
 
 import os
 import subprocess
+import time
+from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+
+from documents import root
+from documents.disk import PLACES
 
 MEGABYTE = 1024 * 1024
 
@@ -43,3 +48,23 @@ def full(folder: Path, *, but: int):
 def free(folder: Path) -> float:
     found = os.statvfs(folder)
     return found.f_bavail * found.f_frsize / MEGABYTE
+
+
+@contextmanager
+def hanging(tree: Path):
+    """Let the disk of a company tree answer nothing, with all places taken that wait for it."""
+    mark = tree / root.MARK
+    text = mark.read_text()
+    mark.unlink()
+    os.mkfifo(mark)  # who opens it to read waits until someone writes
+    with ThreadPoolExecutor(PLACES.most) as threads:
+        waiting = [threads.submit(root.root) for _ in range(PLACES.most)]
+        while len(PLACES.since) < PLACES.most:
+            time.sleep(0.01)
+        try:
+            yield
+        finally:
+            os.close(os.open(mark, os.O_RDWR))  # all who wait read an empty mark
+            wait(waiting)
+    mark.unlink()
+    mark.write_text(text)

@@ -5,11 +5,11 @@ from __future__ import annotations
 from core.database import is_lost
 from core.decision import Deny
 from toolbox.answers import DATABASE_UNAVAILABLE, INTERNAL
-from toolbox.space import STORAGE_FULL, is_disk_full
+from toolbox.space import STORAGE_FULL, is_disk_at_fault
 
 
 def fault_of(problem: BaseException | None) -> Deny:
     """The refusal that says what broke, as far as the caller can do something about it."""
-    if problem is not None and is_disk_full(problem):
+    if problem is not None and is_disk_at_fault(problem):
         return STORAGE_FULL
     return DATABASE_UNAVAILABLE if is_lost(problem) else INTERNAL

@@ -16,7 +16,7 @@ from toolbox.caller import Caller
 from toolbox.quotas import charging
 from toolbox.registry import REGISTRY, Tool
 from toolbox.rules import can_use
-from toolbox.space import STORAGE_FULL, is_disk_full, require_space
+from toolbox.space import STORAGE_FULL, is_disk_at_fault, require_space
 
 FORGED_SENDER = ("from", "from_agent", "from_")
 MOST_PROBLEMS = 20  # named in one answer
@@ -36,7 +36,7 @@ def run(caller: Caller, name: str, params: Mapping[str, Any], *, now: datetime) 
     try:
         result = tool.function(caller, validate(tool, params), now)
     except OSError as problem:
-        if is_disk_full(problem):
+        if is_disk_at_fault(problem):
             raise Denied(STORAGE_FULL) from problem
         raise
     return {"ok": True, "tool_name": name, "result": result}

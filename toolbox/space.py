@@ -18,13 +18,16 @@ DISK_FULL = "53100"
 NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.ENODEV})
 """What is said of a disk that takes nothing more: it is full, can only be read, or is missing."""
 
+NO_ANSWER = frozenset({errno.EIO, errno.ESTALE, errno.ETIMEDOUT, errno.ENOTCONN})
+"""What is said of a disk that is broken, or of a network's whose server is not there."""
+
 DISKS = ("postgres", "postgres/pg_wal")
 """Folders of the embedded database under NEXUS_VAR that may be disks of their own."""
 
 STORAGE_FULL = Deny(
     Code.STORAGE_FULL,
-    "a disk of this installation is full, missing or cannot be written: nothing is stored now, and "
-    "nothing is lost",
+    "a disk of this installation is full or missing, does not answer or cannot be written: nothing "
+    "is stored now, and nothing is lost",
     "call again later; what is in the database can be read. The people who run NEXUS make room",
     rule="disk",
 )
@@ -53,10 +56,12 @@ def _folders_under(var: Path) -> tuple[str, ...]:
     return tuple(str(var / folder) for folder in DISKS)
 
 
-def is_disk_full(problem: BaseException) -> bool:
-    """Whether PostgreSQL refused a statement, or the system a file, because its disk is full."""
+def is_disk_at_fault(problem: BaseException) -> bool:
+    """Whether PostgreSQL refused a statement because its disk is full, or the system a file for
+    what its disk is.
+    """
     if isinstance(problem, OSError):
-        return problem.errno in NO_ROOM
+        return problem.errno in NO_ROOM | NO_ANSWER
     return isinstance(problem, Error) and getattr(problem.__cause__, "sqlstate", "") == DISK_FULL
 
 

@@ -52,6 +52,63 @@ def outside(tmp_path) -> Path:
     return folder
 
 
+ACTS = {
+    "read": lambda tree: tree.read("a/b.md"),
+    "read_end": lambda tree: tree.read_end("a/b.md", limit=9),
+    "is_folder": lambda tree: tree.is_folder("a/b.md"),
+    "entries": lambda tree: tree.entries("a"),
+    "write": lambda tree: tree.write("a/b.md", b"first"),
+}
+
+
+class TestAnotherMachine:
+    """Replaces a file or folder while it is open here: the kernel answers ESTALE."""
+
+    @pytest.fixture
+    def stale(self, tree, monkeypatch):
+        """Lets the first so many looks at the root meet this, and counts them."""
+        tree.write("a/b.md", b"first")
+        met, looked = [], module._descend
+
+        def replaced(times):
+            def look(*given, **named):
+                if len(met) < times:
+                    met.append(times)
+                    raise OSError(errno.ESTALE, "Stale file handle")
+                return looked(*given, **named)
+
+            monkeypatch.setattr(module, "_descend", look)
+            return met
+
+        return replaced
+
+    @pytest.mark.parametrize("act", ACTS.values(), ids=ACTS)
+    def test_is_met_by_looking_again(self, tree, stale, act):
+        expected = act(tree)
+        met = stale(module.TIMES - 1)
+        assert act(tree) == expected
+        assert len(met) == module.TIMES - 1
+
+    @pytest.mark.parametrize("act", ACTS.values(), ids=ACTS)
+    def test_that_never_ends_is_a_fault_of_the_disk(self, tree, stale, act):
+        met = stale(100)
+        with pytest.raises(OSError, match="Stale"):
+            act(tree)
+        assert len(met) == module.TIMES
+
+    def test_is_not_every_fault(self, tree, monkeypatch):
+        looks = []
+
+        def broken(*_, **__):
+            looks.append(1)
+            raise OSError(errno.EIO, "Input/output error")
+
+        monkeypatch.setattr(module, "_descend", broken)
+        with pytest.raises(OSError, match="Input/output"):
+            tree.read("a/b.md")
+        assert looks == [1]
+
+
 class TestWriting:
     def test_makes_folders_and_file_with_closed_modes(self, tree, root):
         tree.write("reports/tech/a.md", b"hello")

@@ -335,7 +335,8 @@ class TestJob:
     def test_takes_no_last_thread_to_wait_for_others(self, settings):
         """Spec: clocks 15."""
         others = [name for name, job in scheduler.JOBS.items() if job.waits_for_others]
-        assert set(others) == {"notices", "repositories", "git garbage", "deployments"}
+        for_files = {"files", "charts", "repositories", "git garbage"}
+        assert set(others) == {"notices", "deployments", *for_files}
         with ExitStack() as hanging:
             for _ in range(settings.WORKER_THREADS - 1):
                 hanging.enter_context(celery_task.WAITING)

@@ -61,6 +61,17 @@ class TestAFullDisk:
         answer = company.call("backend_worker", "send_mail", **MAIL)
         assert (answer.status, answer.code) == (507, "STORAGE_FULL")
 
+    @pytest.mark.parametrize("number", sorted(space.NO_ROOM | space.NO_ANSWER), ids=os.strerror)
+    def test_is_told_of_a_file(self, company, monkeypatch, number):
+        company.key("backend_worker")
+
+        def fails(*_, **__):
+            raise OSError(number, os.strerror(number))
+
+        monkeypatch.setattr(gate, "validate", fails)
+        answer = company.call("backend_worker", "send_mail", **MAIL)
+        assert (answer.status, answer.code) == (507, "STORAGE_FULL")
+
     @pytest.mark.parametrize("folder", ["postgres", "postgres/pg_wal"])
     def test_may_be_one_for_the_data_or_its_log_alone(self, settings, tmp_path, folder):
         settings.DATABASE_URL, settings.NEXUS_VAR = "", tmp_path

@@ -14,13 +14,14 @@ import pytest
 from django.db import transaction
 
 from core.actions import Action
-from documents import root
-from documents.models import DocumentKind
+from documents import disk, root
+from documents.models import Artifact, DocumentKind
 from documents.services import DocumentDraft, insert_document
 from documents.tree import Missing, SafeTree, Unsafe
 from ledger.models import Event
 from orgchart.models import Agent
 from orgchart.policy.vocabulary import ToolMode
+from tests.disks import hanging
 from tests.documents.world import NOW, caller_of
 from toolbox import door
 from toolbox.explaining import explain
@@ -55,6 +56,28 @@ def clone(backend):
     """The backend worker's clone, with one file in it."""
     assert code(backend, "write_file", path="src/feature/a.py", content="A = 1\n") == "OK"
     return work_tree("nexus", "backend_worker")
+
+
+class TestADiskThatHangs:
+    """The company tree is on a file system of the network whose server does not answer."""
+
+    def test_refuses_what_needs_it_and_no_other_call(
+        self, backend, clone, settings, tmp_path, monkeypatch, django_capture_on_commit_callbacks
+    ):
+        """Spec: files 25."""
+        settings.NEXUS_VAR = tmp_path
+        root.know_root()
+        monkeypatch.setattr(disk, "PATIENCE", 0.0)
+        with hanging(settings.WORKSPACE_ROOT):
+            written = {"path": "src/feature/b.py", "content": "B = 2\n"}
+            assert code(backend, "write_file", **written) == "STORAGE_FULL"
+            assert code(backend, "read_file", path="src/feature/a.py") == "STORAGE_FULL"
+            assert code(backend, "git_branch", name="feature/login") == "STORAGE_FULL"
+            with django_capture_on_commit_callbacks(execute=True):
+                assert code(backend, "save_artifact", name="plan", content="p") == "OK"
+            assert Artifact.objects.get().filed_at is None  # the job "files" writes it later
+        assert code(backend, "write_file", **written) == "OK"
+        root._known.cache_clear()
 
 
 class TestAMissingDisk:
