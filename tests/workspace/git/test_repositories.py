@@ -434,6 +434,30 @@ class TestImport:
         ):
             importing._clone(tmp_path / "clone", url, nexus.organisation)
 
+    @pytest.mark.parametrize(
+        ("netrc", "opens"),
+        [
+            ("machine 127.0.0.1 login bot password token", True),
+            ("machine elsewhere login bot password token", False),
+            ("", False),
+        ],
+    )
+    def test_opens_a_private_one_by_the_password_in_the_operators_home(
+        self, nexus, other, monkeypatch, tmp_path, netrc, opens
+    ):
+        """As docs/production.md says."""
+        BareRepository(other).run("update-server-info")
+        (tmp_path / ".netrc").write_text(netrc)
+        monkeypatch.setenv("HOME", str(tmp_path))
+        told = importing.environment_for
+        monkeypatch.setattr(importing, "environment_for", lambda at: told(at) | BY_HTTP)
+        with plain_server(other, password="bot:token") as url:
+            if opens:
+                importing._clone(tmp_path / "clone", url, nexus.organisation)
+            else:
+                with pytest.raises(Denied, match="could not read Username"):
+                    importing._clone(tmp_path / "clone", url, nexus.organisation)
+
     @pytest.mark.parametrize("has_work", [False, True])
     def test_keeps_what_it_replaces_only_where_agents_work_is_in_it(self, nexus, other, has_work):
         """Of a database that was lost: where none was, each change would stay on the disk."""

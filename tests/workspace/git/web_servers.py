@@ -3,6 +3,7 @@
 import os
 import threading
 import zlib
+from base64 import b64encode
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
@@ -99,7 +100,21 @@ class EndlessServer(ThreadingHTTPServer):
 
 
 class PlainHandler(SimpleHTTPRequestHandler):
-    """Answers with files."""
+    """Answers with files, to who knows the password where there is one."""
+
+    def __init__(self, *given, password: str = "", **named) -> None:
+        self.password = password
+        super().__init__(*given, **named)
+
+    def do_GET(self):
+        known = f"Basic {b64encode(self.password.encode()).decode()}"
+        if self.password and self.headers.get("Authorization") != known:
+            self.send_response(401)
+            self.send_header("WWW-Authenticate", 'Basic realm="git"')
+            self.send_header("Content-Length", "0")
+            self.end_headers()
+        else:
+            super().do_GET()
 
     def log_message(self, *_):
         pass
@@ -117,9 +132,9 @@ def serving(server: ThreadingHTTPServer) -> Iterator[str]:
 
 
 @contextmanager
-def plain_server(folder: Path) -> Iterator[str]:
-    """The address of a web server that has the files of this folder."""
-    handler = partial(PlainHandler, directory=str(folder))
+def plain_server(folder: Path, password: str = "") -> Iterator[str]:
+    """The address of a web server that has the files of this folder, for `user:password` if any."""
+    handler = partial(PlainHandler, directory=str(folder), password=password)
     with serving(ThreadingHTTPServer(("127.0.0.1", 0), handler)) as address:
         yield f"{address}/"
 
