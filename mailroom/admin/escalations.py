@@ -20,8 +20,12 @@ from ledger.history import events_of
 from mailroom.admin.mail import ReportAnswerForm
 from mailroom.admin.thread import MOST, thread_of
 from mailroom.escalations.answers import answer_as_person
+from mailroom.escalations.threads import rows_of, version_of
 from mailroom.models import Escalation, OutgoingNotice
 from mailroom.vocabulary import UNSETTLED
+
+MOST_NAMED = 20
+"""Other escalations of its thread that the page of an answer names."""
 
 
 class EscalationAnswerForm(ReportAnswerForm):
@@ -48,7 +52,19 @@ def _facts(row: Escalation) -> list[tuple[str, str]]:
         (pgettext("recipient", "To"), row.recipient.handle if row.recipient else "board"),
         (gettext("State"), row.get_state_display()),
         (gettext("Due"), f"{row.due_at:%Y-%m-%d %H:%M} UTC"),
+        *_others(row),
     ]
+
+
+def _others(row: Escalation) -> list[tuple[str, str]]:
+    """What else waits in the thread, and is answered with this one (Spec: escalation 21)."""
+    rows = rows_of(row).filter(state__in=UNSETTLED).exclude(id=row.id)
+    newest = rows.select_related("mail").order_by("-id")[:MOST_NAMED]
+    more = rows.count() - MOST_NAMED
+    name = gettext("It also answers")
+    named = [(name, f"{text(each.mail.subject, 80)}: {text(each.mail.body)}") for each in newest]
+    rest = (name, gettext("%(count)s more, on the page of the thread") % {"count": more})
+    return [*named, rest] if more > 0 else named
 
 
 def _chain(row: Escalation) -> list[Escalation]:
@@ -70,12 +86,12 @@ ANSWER = Act(
     deed=Deed.ANSWER_ESCALATION,
     explanation=_(
         "The sender gets the answer as a mail from the Board, and the recipient of the escalation "
-        "gets a system mail. The escalation is then answered."
+        "gets a system mail. All that waits in the thread is then answered."
     ),
     perform=_answer,
     form=EscalationAnswerForm,
     possible=lambda row: row.state in UNSETTLED,
-    version=lambda row: int(row.version),
+    version=version_of,
     facts=_facts,
     text=lambda row: row.mail.body,
 )

@@ -13,7 +13,7 @@ from core.decision import Allow, Code, Denied, refuse, require_version
 from core.interventions import record_intervention
 from core.permissions import Deed, require_deed
 from mailroom.delivery import send_as, send_system_mail
-from mailroom.escalations.threads import lock_thread_of, settle_thread
+from mailroom.escalations.threads import lock_thread_of, settle_thread, version_of
 from mailroom.models import Escalation
 from mailroom.vocabulary import UNSETTLED
 from orgchart.policy.compiled import Agent, Policy
@@ -94,6 +94,7 @@ def answer_as_person(
 ) -> str:
     """Answer for the Board, by a mail to the sender; returns its id.
 
+    It answers all that waits in the thread, so `expected_version` is that of the thread.
     The recipient of the escalation gets a system mail, or the answer itself where the sender is
     deactivated. Raises Denied NOT_YOURS for a person of another group, NOT_FOUND,
     VERSION_MISMATCH, INVALID_TRANSITION where it is settled already, INVALID_PARAMS for an empty
@@ -160,7 +161,7 @@ def _lock(escalation_id: int, expected_version: int | None, person: Person) -> E
         f"escalation {row.id}",
         "go back, read what happened, and answer again",
         expected=expected_version,
-        current=row.version,
+        current=version_of(row),
     )
     return row
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from django.db.models import Q, QuerySet
+from django.db.models import Q, QuerySet, Sum
 
 from core.actions import Action
 from core.actors import Actor
@@ -21,9 +21,17 @@ from mailroom.models import Escalation
 from mailroom.vocabulary import ESCALATION_MACHINE, UNSETTLED
 
 
-def rows_of(first: Escalation) -> QuerySet[Escalation]:
-    """Every escalation of a thread, oldest first."""
-    return Escalation.objects.filter(Q(id=first.id) | Q(first=first)).order_by("id")
+def rows_of(row: Escalation) -> QuerySet[Escalation]:
+    """Every escalation of a row's thread, oldest first."""
+    first = row.first_id or row.id
+    return Escalation.objects.filter(Q(id=first) | Q(first_id=first)).order_by("id")
+
+
+def version_of(row: Escalation) -> int:
+    """The version of a row's thread: it grows with each step of one of its escalations, and with
+    each that is new.
+    """
+    return int(rows_of(row).aggregate(all=Sum("version"))["all"])
 
 
 @needs_transaction

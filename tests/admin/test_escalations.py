@@ -136,6 +136,31 @@ class TestAnAnswer:
         assert refused().code == "VERSION_MISMATCH"
         assert not Mail.objects.filter(from_agent="board").exists()
 
+    def test_names_all_that_it_answers(self, board, chain, company):
+        company.call("it_manager", "escalate", subject="No power", body="Since noon.")
+        html = board.get(act_page(chain, "answer")).content.decode()
+        assert "It also answers" in html
+        assert "No power: Since noon." in html
+        assert answer(board, chain).status_code == 302
+        states = Escalation.objects.filter(sender=chain.sender).values_list("state", flat=True)
+        assert list(states) == ["answered", "answered"]
+
+    def test_says_how_many_more_it_answers(self, board, chain, company):
+        for number in range(21):
+            company.call("it_manager", "escalate", subject=f"Disk {number}", body="Full.")
+        html = board.get(act_page(chain, "answer")).content.decode()
+        assert "1 more, on the page of the thread" in html
+        assert html.count("It also answers") == 21
+
+    def test_answers_nothing_that_its_page_did_not_show(self, board, chain, company):
+        page = act_page(chain, "answer")
+        data = filled(board, page, "act-form", reply="Buy it.")
+        made = company.call("it_manager", "escalate", subject="No power", body="Since noon.")
+        assert board.post(page, data).status_code == 200
+        assert refused().code == "VERSION_MISMATCH"
+        assert not Mail.objects.filter(from_agent="board").exists()
+        assert Escalation.objects.get(id=made.result["escalation_id"]).state == "open"
+
     @pytest.mark.parametrize("changes", [{"reply": ""}, {"reply": " \n"}, {"version": ""}])
     def test_says_something_about_a_version(self, board, chain, changes):
         page = act_page(chain, "answer")
