@@ -13,7 +13,7 @@ from django.db.models.functions import Greatest
 
 from core.actions import Action
 from core.actors import Actor
-from core.database import needs_transaction, rows_of_array
+from core.database import hold_lock, needs_transaction, rows_of_array
 from core.decision import Code, refuse, require_version
 from core.events import Event
 from core.interventions import record_intervention
@@ -125,12 +125,19 @@ def bind_session(
 def close_mode(*, caller: Actor, now: datetime, reason: str, session_id: str) -> int:
     """Close the open grants of a session by a person, and return how many there were.
 
-    A session without an open grant is in chat_safe mode again. Raises Denied INVALID_TRANSITION
-    where no grant is open, as when another person was faster.
+    With them end those of the same contracts in other sessions (Spec: modes 13). A session without
+    an open grant is in chat_safe mode again. Raises Denied INVALID_TRANSITION where no grant is
+    open, as when another person was faster.
     """
     require_deed(caller, Deed.SWITCH_MODE, reason=reason)
     with transaction.atomic():
-        opened = _lock_open_grants(caller).filter(session_id=session_id)
+        session = _session_of(session_id, caller)
+        hold_opening_of_sessions(session.agent_id)  # none begins that would not be closed
+        of_session = ModeGrant.objects.filter(session_id=session_id, closed_at=None)
+        contracts = of_session.exclude(contract_ref="").values("contract_ref")
+        opened = _lock_open_grants(caller).filter(
+            Q(session_id=session_id) | Q(contract_ref__in=contracts)
+        )
         grants = _close_grants(opened, caller, now, reason)
         if not grants:
             raise refuse(
@@ -140,8 +147,15 @@ def close_mode(*, caller: Actor, now: datetime, reason: str, session_id: str) ->
                 rule="modes are closed once",
             )
         _bind(_lock_sessions(grants))
-        _record_switch(caller, grants[0].session, grants[0].mode, "close_mode", reason, now)
+        mode = next(one.mode for one in grants if one.session_id == session.id)
+        _record_switch(caller, session, mode, "close_mode", reason, now)
     return len(grants)
+
+
+@needs_transaction
+def hold_opening_of_sessions(agent_id: int) -> None:
+    """Let an agent open no session until the transaction ends."""
+    hold_lock("sessions", agent_id)
 
 
 @needs_transaction
@@ -314,11 +328,13 @@ def _require_active(session_id: str, caller: Actor) -> None:
 
 
 def _lock_session(session_id: str, caller: Actor) -> Session:
-    row = (
-        Session.objects.select_for_update()
-        .filter(id=session_id, organisation_id=caller.organisation_id)
-        .first()
-    )
+    return _session_of(session_id, caller, Session.objects.select_for_update())
+
+
+def _session_of(session_id: str, caller: Actor, rows: QuerySet[Session] | None = None) -> Session:
+    """A session of the caller's organisation, among these rows. Raises Denied NOT_FOUND."""
+    found = Session.objects.all() if rows is None else rows
+    row = found.filter(id=session_id, organisation_id=caller.organisation_id).first()
     if row is None:
         raise refuse(Code.NOT_FOUND, "there is no such session here", "choose one of the list")
     return row

@@ -3,6 +3,7 @@
 from dataclasses import replace
 from datetime import timedelta
 from itertools import product
+from uuid import UUID
 
 import pytest
 from django.db import DatabaseError, connection, transaction
@@ -22,6 +23,7 @@ from contracts.vocabulary import ContractOutcome, ContractSide, ContractState, R
 from core.decision import Code, Denied
 from core.machines import UndeclaredTransition
 from documents.models import Document
+from governance.interventions.models import Intervention
 from ledger.models import Event
 from mailroom.models import ContactGrant, Mail, MailRejection
 from mailroom.references import require_own
@@ -866,6 +868,20 @@ class TestAModeThatAPersonClosed:
 
     def open(self, nexus, contract_id):
         return nexus.post("/api/v1/sessions", {"contract": contract_id}, "backend_worker").body
+
+    def test_ends_in_all_sessions_of_the_contract(self, nexus):
+        contract_id = at_state(nexus, ContractState.IN_PROGRESS, coding=True)
+        closed, same = (self.open(nexus, contract_id)["id"] for _ in range(2))
+        other = at_state(nexus, ContractState.IN_PROGRESS, coding=True)
+        apart = self.open(nexus, other)["id"]
+        board = nexus.person("Board")
+        assert close_mode(session_id=same, caller=board, now=now(), reason="Wait.") == 3
+        modes = dict(Session.objects.filter(standing=False).values_list("id", "mode"))
+        assert modes == {UUID(closed): "chat_safe", UUID(same): "chat_safe", UUID(apart): "coding"}
+        standing = nexus.caller("backend_worker").session
+        assert (standing.mode, standing.contract) == ("coding", other)
+        kept = Intervention.objects.get(action_taken="close_mode")
+        assert kept.subject == f"session:{same}"
 
     def test_is_opened_by_no_further_session_of_the_contract(self, nexus, contract_id):
         opened = self.open(nexus, contract_id)

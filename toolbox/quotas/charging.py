@@ -11,12 +11,13 @@ from typing import Any
 
 from django.db import connection, transaction
 
-from core.database import hold_lock, in_last, needs_transaction, retry_broken
+from core.database import in_last, needs_transaction, retry_broken
 from core.decision import Denied
 from orgchart.organisation_settings import quota_of
 from orgchart.policy.compiled import Policy
 from toolbox.caller import Caller
 from toolbox.models import Session
+from toolbox.modes import hold_opening_of_sessions
 from toolbox.quotas.limits import Quota
 from toolbox.quotas.stored import AHEAD, Writer, charge_total, count_ahead
 from toolbox.quotas.written import charge_written, minute_of
@@ -120,7 +121,7 @@ def require_session(*, caller: Caller, now: datetime) -> None:
 
     Until the transaction ends no other call of the agent opens one.
     """
-    hold_lock("sessions", caller.agent.id)
+    hold_opening_of_sessions(caller.agent.id)
     quota = Quota(
         what="sessions that an agent opens in a day",
         limit=quota_of(caller.policy.settings, "sessions_per_day"),
