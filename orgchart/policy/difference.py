@@ -127,7 +127,8 @@ def _filed_elsewhere(before: Policy, after: Policy) -> Iterator[str]:
 def _instructions(policy: Policy, agent: Agent) -> tuple[object, ...]:
     """What an agent's prompt says in the words of people."""
     role, group = policy.role_of(agent), policy.groups.get(agent.group)
-    return agent.system_prompt, role.summary, role.prohibitions, group.context if group else ""
+    shared = (group.name, group.context) if group else ()
+    return agent.system_prompt, role.summary, role.prohibitions, shared
 
 
 def _left_by_leavers(before: Policy | None, after: Policy) -> Iterator[str]:

@@ -315,6 +315,13 @@ class TestInstructions:
         found = between(policy_of(left), policy_of(other))
         assert found.allowed == ("qa_worker, which orders changes, gets other instructions",)
 
+    @pytest.mark.parametrize("words", [{"context": "You sign."}, {"name": "Who signs for HR"}])
+    def test_of_a_group_are_those_of_its_agents(self, words):
+        leads = with_role("group_leader", SOLO, more_tools={"generate_contract"})
+        groups = tuple(replace(g, **words) if g.slug == "coding" else g for g in leads.groups)
+        found = between(policy_of(leads), policy_of(replace(leads, groups=groups)))
+        assert found.allowed == ("coding_leader, which orders changes, gets other instructions",)
+
     def test_of_every_other_agent_give_no_right(self):
         assert change(with_agent("qa_worker", system_prompt="Pass all.")) == ([], [])
         assert change(with_role("qa_worker", summary="You pass.")) == ([], [])
