@@ -11,8 +11,8 @@ from orgchart import catalogue
 from orgchart.catalogue import Source
 from orgchart.policy import contact_difference
 from orgchart.policy.compiled import Agent, Policy, Role
+from orgchart.policy.instructions import told_otherwise
 from orgchart.policy.readership import filing_scope
-from orgchart.policy.separation import ORDERS_CHANGES
 from orgchart.policy.vocabulary import ContractScope, Kind
 
 
@@ -36,7 +36,7 @@ def between(before: Policy | None, after: Policy) -> Difference:
     same = _same_agents(before, after) if before else frozenset()
     allowed = {*_gained(before, after, same), *(f"{each} (lifted)" for each in lifted - imposed)}
     if before:
-        allowed |= {*_told_otherwise(before, after), *_filed_elsewhere(before, after)}
+        allowed |= {*told_otherwise(before, after), *_filed_elsewhere(before, after)}
     forbidden = {*_gained(after, before, same), *(imposed - lifted)}
     return Difference(tuple(sorted(allowed)), tuple(sorted(forbidden)))
 
@@ -91,44 +91,12 @@ def _names_led(before: Policy | None, after: Policy) -> Iterator[str]:
             yield f"{name} leads to {handle}"
 
 
-def _told_otherwise(before: Policy, after: Policy) -> Iterator[str]:
-    """The agents that order changes whose instructions people changed (Spec: people 60).
-
-    Deactivated ones, too, and who holds such a role later: words that were written before somebody
-    comes to order changes would be confirmed unseen.
-    """
-    held = set()
-    for agent in after.agents.values():
-        role, was = after.role_of(agent), before.agents.get(agent.handle)
-        held.add(role.name)
-        if was is None or not _orders_changes(role):
-            continue
-        if _instructions(before, was) != _instructions(after, agent):
-            yield f"{agent.handle}, which orders changes, gets other instructions"
-    for name in (before.roles.keys() & after.roles.keys()) - held:
-        now, then = after.roles[name], before.roles[name]
-        told = (now.summary, now.prohibitions) != (then.summary, then.prohibitions)
-        if told and _orders_changes(now):
-            yield f"{name}, which orders changes, gets other instructions{contact_difference.LATER}"
-
-
-def _orders_changes(role: Role) -> bool:
-    return ORDERS_CHANGES in role.tools - role.denied_tools
-
-
 def _filed_elsewhere(before: Policy, after: Policy) -> Iterator[str]:
     """The roles whose reports get another folder, which others read (Spec: files 13)."""
     for name in before.roles.keys() & after.roles.keys():
         folder = filing_scope(before.roles[name])
         if folder and folder != filing_scope(after.roles[name]):
             yield f"reports of the department of {name} are no longer filed in {folder}"
-
-
-def _instructions(policy: Policy, agent: Agent) -> tuple[object, ...]:
-    """What an agent's prompt says in the words of people."""
-    role, group = policy.role_of(agent), policy.groups.get(agent.group)
-    shared = (group.name, group.context) if group else ()
-    return agent.system_prompt, role.summary, role.prohibitions, shared
 
 
 def _left_by_leavers(before: Policy | None, after: Policy) -> Iterator[str]:

@@ -13,13 +13,14 @@ from django.db import models, transaction
 
 from core.actors import Actor
 from core.database import needs_transaction
-from core.decision import Code, Denied, refuse
+from core.decision import Code, Denied, listed, refuse
 from core.language import gettext_noop
 from core.permissions import Deed, require_deed
 from orgchart.editing import TABLES, delete_row, save_row, subject_of
 from orgchart.leaders import replace_leader
 from orgchart.models import Agent, Group, Organisation, ToolOverride
 from orgchart.organisation_settings import merged
+from orgchart.policy.instructions import instructions_given
 from orgchart.second_person.rules import AS_SHOWN
 from orgchart.services import ChangeRequest, PolicyChange, followed_settings, settings_previewed
 from orgchart.settings_rights import require_settings
@@ -41,7 +42,7 @@ class Edit:
     """What one person's change writes: only the columns that differ, so that it overwrites no
     other change. `key` is None for a new row; `links` are the ids of its many-to-many sides;
     `found` is what the columns held when the change was proposed, `prompts` the system prompts then
-    of the agents that get another place, by their ids as text.
+    of the agents that get another place, by their ids as text, `told` the `instructions_given`.
     """
 
     act: EditAct
@@ -52,6 +53,7 @@ class Edit:
     links: Mapping[str, list[int]] = field(default_factory=dict)
     found: Mapping[str, Any] = field(default_factory=dict)
     prompts: Mapping[str, str] = field(default_factory=dict)
+    told: Mapping[str, str] = field(default_factory=dict)
 
     def stored(self) -> dict[str, Any]:
         """The edit as JSON."""
@@ -258,6 +260,27 @@ def _require_prompts(edit: Edit, organisation_id: int) -> None:
             "propose the change again",
             rule=AS_SHOWN,
         )
+
+
+def require_told(edit: Edit, change: PolicyChange) -> None:
+    """Check that who orders changes by an applied edit is told what it was when it was proposed.
+
+    Raises Denied VERSION_MISMATCH (Spec: people 29, people 60).
+    """
+    told = told_by(change)
+    others = sorted({who for who, _ in told.items() ^ edit.told.items()})
+    if others:
+        raise refuse(
+            Code.VERSION_MISMATCH,
+            f"{edit.subject} changed since this was proposed: instructions of {listed(others)}",
+            "propose the change again",
+            rule=AS_SHOWN,
+        )
+
+
+def told_by(change: PolicyChange) -> dict[str, str]:
+    """The `instructions_given` of a change."""
+    return {} if change.before is None else instructions_given(change.before, change.after)
 
 
 def _links_of(

@@ -24,7 +24,15 @@ from ledger.sql import event_cte
 from orgchart.models import Organisation, PendingChange
 from orgchart.people.members import lock_users
 from orgchart.people.passwords import who_may_act_as
-from orgchart.second_person.edits import Edit, apply_edit, apply_followed, edit_from, followed
+from orgchart.second_person.edits import (
+    Edit,
+    apply_edit,
+    apply_followed,
+    edit_from,
+    followed,
+    require_told,
+    told_by,
+)
 from orgchart.second_person.rules import can_decide, can_propose, can_withdraw
 from orgchart.second_person.users import require_confirmer, save_confirmed
 from orgchart.second_person.vocabulary import SUBJECT, PendingState
@@ -66,7 +74,7 @@ def propose_change(
         )
         same: dict[str, Any] = {
             "organisation_id": caller.organisation_id,
-            "edit": edit.stored(),
+            "edit": replace(edit, told=told_by(seen)).stored(),
             "allowed": list(seen.difference.allowed),
             "forbidden": list(seen.difference.forbidden),
             "proposed_by": caller.username,
@@ -178,16 +186,17 @@ def _apply(
     if row.organisation_id is None:
         with _applying():
             return ConfirmedChange(code=save_confirmed(row, caller, now))
-    proposer = _proposer(row, row.organisation_id, caller)
+    proposer, edit = _proposer(row, row.organisation_id, caller), edit_from(row.edit)
     with _applying():
         change = apply_followed(
-            edit_from(row.edit),
+            edit,
             organisation_id=row.organisation_id,
             caller=proposer,
             now=now,
             reason=row.reason,
             expected_version=None,
         )
+        require_told(edit, change)
         take_effect()
     return ConfirmedChange(change)
 

@@ -216,6 +216,31 @@ class TestConfirmation:
         assert state(row) == PendingState.STALE
         assert not agent.co_managers.exists()
 
+    @pytest.mark.parametrize("table", [Agent, Role])
+    def test_of_who_orders_changes_with_words_of_meanwhile_makes_it_stale(
+        self, hr, board, company, table
+    ):
+        """Spec: people 60: HR writes these words alone until somebody comes to order changes."""
+        agent = Agent.objects.get(handle="it_manager")
+        tools = [*agent.role.tools, "generate_contract"]
+        row = proposed(hr, change_page(agent.role), "role_form", tools=tools)
+        agents = table is Agent
+        page = edit_page(agent) if agents else change_page(agent.role)
+        words = {"system_prompt" if agents else "summary": "Sign what HR asks for."}
+        form = "agent_form" if agents else "role_form"
+        assert confirm(hr, page, preview(hr, page, form, reason=REASON, **words)).status_code == 302
+        decide(board, row, "confirm")
+        assert state(row) == PendingState.STALE
+        assert newest_event().code == "VERSION_MISMATCH"
+        assert "generate_contract" not in Role.objects.get(name="it_manager").tools
+
+    def test_of_who_orders_changes_takes_effect_with_the_words_of_before(self, hr, board, company):
+        role = Role.objects.get(name="it_manager")
+        tools = [*role.tools, "generate_contract"]
+        row = proposed(hr, change_page(role), "role_form", tools=tools)
+        assert decide(board, row, "confirm").status_code == 302
+        assert "generate_contract" in Role.objects.get(name="it_manager").tools
+
     def test_of_a_leader_that_was_instructed_meanwhile_makes_it_stale(self, hr, board, company):
         solo = load_company("soloqueue")
         agent = solo.agent("coding_architect")

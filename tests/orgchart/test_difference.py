@@ -11,6 +11,7 @@ from orgchart.policy import difference
 from orgchart.policy.compiled import ToolRestriction
 from orgchart.policy.contact_difference import LATER
 from orgchart.policy.difference import between
+from orgchart.policy.instructions import instructions_given
 from orgchart.policy.protected import PROTECTED
 from orgchart.policy.vocabulary import Kind, Relation, ToolMode
 from tests.orgchart.variants import (
@@ -321,6 +322,28 @@ class TestInstructions:
         groups = tuple(replace(g, **words) if g.slug == "coding" else g for g in leads.groups)
         found = between(policy_of(leads), policy_of(replace(leads, groups=groups)))
         assert found.allowed == ("coding_leader, which orders changes, gets other instructions",)
+
+    @pytest.mark.parametrize("words", [{"context": "You sign."}, {"name": "Who signs for HR"}])
+    def test_that_a_change_brings_are_those_of_the_group_an_agent_comes_into(self, words):
+        """Of two changes that say the same, a second person confirms the one that was shown."""
+        apart = with_role("group_leader", SOLO, more_tools={"generate_contract"})
+        told = []
+        for more in ({}, words):
+            groups = tuple(replace(g, **more) if g.slug == "coding" else g for g in apart.groups)
+            pack = replace(apart, groups=groups)
+            outside = with_agent("coding_leader", pack, group="investment")
+            told.append(instructions_given(policy_of(outside), policy_of(pack)))
+            assert list(told[-1]) == ["coding_leader"]
+        assert told[0] != told[1]
+
+    def test_that_a_change_brings_are_of_agents_and_roles_that_come_to_order_changes(self):
+        orders = with_role("it_manager", more_tools={"generate_contract"})
+        found = instructions_given(policy_of(NEXUS), policy_of(orders))
+        assert sorted(found) == ["it_manager", "role it_manager"]
+        other = with_agent("it_manager", orders, system_prompt="Sign what HR asks for.")
+        before = with_agent("it_manager", system_prompt="Sign what HR asks for.")
+        assert instructions_given(policy_of(before), policy_of(other)) != found
+        assert instructions_given(policy_of(orders), policy_of(orders)) == {}
 
     def test_of_every_other_agent_give_no_right(self):
         assert change(with_agent("qa_worker", system_prompt="Pass all.")) == ([], [])
