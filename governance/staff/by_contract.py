@@ -73,6 +73,8 @@ def _require_within(holder: Agent, act: NamedAct, before: Policy, after: Policy)
         require(rules.can_name(new.handle, role, before))
     if old is None or old.role != new.role:
         require(rules.can_give_role(holder, role, before))
+    if new.system_prompt != (old.system_prompt if old else ""):
+        require(rules.can_instruct(new, role))
     added = new.skills - (old.skills if old else frozenset())
     require(rules.can_give_skills(added, catalogue.known()))
     if old is not None:

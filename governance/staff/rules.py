@@ -9,6 +9,7 @@ from contracts.vocabulary import OrgAct
 from core.decision import Allow, Code, Decision, deny, listed
 from orgchart.catalogue import CatalogueEntry, Source
 from orgchart.policy.compiled import Agent, Policy, Role
+from orgchart.policy.instructions import orders_changes
 from orgchart.policy.readership import may_contact
 from orgchart.policy.separation import JUDGES, ORGANISATION_TOOLS
 from orgchart.policy.vocabulary import BOARD, KINDS, RESERVED, Kind, ToolMode
@@ -188,6 +189,21 @@ def can_describe(added: Iterable[str]) -> Decision:
         f"{names}: a line describe gives no skill",
         "leave it out; a person gives skills, and a second person confirms them",
         rule="a description gives no right (spec: organisation 35)",
+    )
+
+
+def can_instruct(agent: Agent, role: Role) -> Decision:
+    """Decide whether a contract may allow a person to write the system prompt of an agent.
+
+    Not of one that orders changes: no tool of the contract's assignee writes it (Spec: people 60).
+    """
+    if not orders_changes(role):
+        return Allow("a system prompt gives no right")
+    return deny(
+        Code.AUTHORISATION_REQUIRED,
+        f"{agent.handle} orders changes: no contract allows other instructions of it",
+        "leave the contract out; a second person then confirms the change",
+        rule="no person alone instructs an agent that orders changes (spec: people 60)",
     )
 
 

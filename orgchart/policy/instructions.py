@@ -23,13 +23,13 @@ def told_otherwise(before: Policy, after: Policy) -> Iterator[str]:
     for agent in after.agents.values():
         role, was = after.role_of(agent), before.agents.get(agent.handle)
         held.add(role.name)
-        if was is None or not _orders_changes(role):
+        if was is None or not orders_changes(role):
             continue
         if _instructions(before, was) != _instructions(after, agent):
             yield f"{agent.handle}, which orders changes, gets other instructions"
     for name in (before.roles.keys() & after.roles.keys()) - held:
         role = after.roles[name]
-        if _orders_changes(role) and _words(role) != _words(before.roles[name]):
+        if orders_changes(role) and _words(role) != _words(before.roles[name]):
             yield f"{name}, which orders changes, gets other instructions{LATER}"
 
 
@@ -40,25 +40,26 @@ def instructions_given(before: Policy, after: Policy) -> dict[str, str]:
     told = {
         agent.handle: _digest(_instructions(after, agent))
         for agent in after.agents.values()
-        if _orders_changes(after.role_of(agent))
+        if orders_changes(after.role_of(agent))
         and _ordering(before, before.agents.get(agent.handle)) != _instructions(after, agent)
     }
     for name, role in after.roles.items():
         was = before.roles.get(name)
-        if _orders_changes(role) and (was is None or not _orders_changes(was)):
+        if orders_changes(role) and (was is None or not orders_changes(was)):
             told[f"role {name}"] = _digest(_words(role))
     return told
 
 
+def orders_changes(role: Role) -> bool:
+    """Whether who holds the role issues the contracts that replace a second person."""
+    return ORDERS_CHANGES in role.tools - role.denied_tools
+
+
 def _ordering(policy: Policy, agent: Agent | None) -> tuple[object, ...] | None:
     """What an agent is told as one that orders changes, if it is one."""
-    if agent is None or not _orders_changes(policy.role_of(agent)):
+    if agent is None or not orders_changes(policy.role_of(agent)):
         return None
     return _instructions(policy, agent)
-
-
-def _orders_changes(role: Role) -> bool:
-    return ORDERS_CHANGES in role.tools - role.denied_tools
 
 
 def _instructions(policy: Policy, agent: Agent) -> tuple[object, ...]:

@@ -102,6 +102,26 @@ class TestInstructionsOfAnAgentThatOrdersChanges:
         contract = authorise(nexus.organisation, "describe ceo")
         assert refusal(nexus, self.told(nexus, "ceo"), hr, contract) == "LEVEL_DENIED"
 
+    @pytest.fixture
+    def orders(self, nexus):
+        """The IT manager orders changes, too."""
+        role = Role.objects.get(organisation=nexus.organisation, name="it_manager")
+        role.tools = sorted([*role.tools, "generate_contract"])
+        change(nexus, saving(role), nexus.system)
+
+    @pytest.mark.parametrize("line", ["describe it_manager", "move it_manager"])
+    def test_are_no_description_that_a_contract_allows(self, nexus, hr, orders, line):
+        contract = authorise(nexus.organisation, line)
+        edit = self.told(nexus, "it_manager")
+        assert refusal(nexus, edit, hr, contract) == "AUTHORISATION_REQUIRED"
+
+    def test_are_not_given_with_a_hiring_that_a_contract_allows(self, nexus, hr, orders):
+        contract = authorise(nexus.organisation, "hire deputy it_manager reports_to=ceo")
+        hired = {"handle": "deputy", "role": "it_manager", "reports_to": nexus.agent("ceo")}
+        told = hire(nexus, **hired, system_prompt="Sign what HR asks for.")
+        assert refusal(nexus, told, hr, contract) == "AUTHORISATION_REQUIRED"
+        assert change(nexus, hire(nexus, **hired), hr, contract).contract == contract
+
 
 class TestANamedContract:
     @pytest.mark.parametrize(
@@ -313,7 +333,10 @@ def test_is_named_on_the_page_of_an_agent_and_shown_on_its_own(nexus, client, dj
         "reason": "She does research now.",
     }
     seen = preview(client, page, "agent_form", **wanted)
-    assert "second-person" not in seen.content.decode()
+    html = seen.content.decode()
+    assert "second-person" not in html
+    assert f"{contract} takes the place of the second person" in html
+    assert "You are the only member of the Board" not in html
     confirm(client, page, seen)
     row.refresh_from_db()
     assert row.role.name == "research_worker"
