@@ -12,7 +12,7 @@ from django.db import connection, transaction
 from django.db.models import F
 
 from core.actions import Action
-from core.actors import Actor, Person
+from core.actors import Actor, Person, System
 from core.decision import Allow, Code, Decision, Denied, Deny, refuse, require_version
 from core.hooks import Hook
 from core.people import board_members, require_still
@@ -145,7 +145,7 @@ def change_policy(  # noqa: PLR0913  a change has these parts
                 role_changed(agent_id, caller, now)
             if activated_ids := _agents_active_again(change):
                 agents_activated(activated_ids, caller, now)
-            if change.before is not None and isinstance(caller, Person) and not caller.at_shell:
+            if change.before is not None and not _is_operator(caller):
                 revoke_outgrown_keys(change.before, change.after, caller=caller, now=now)
             record(
                 action,
@@ -165,6 +165,11 @@ def change_policy(  # noqa: PLR0913  a change has these parts
             return change
     except _PreviewDone as seen:
         return seen.change
+
+
+def _is_operator(caller: Actor) -> bool:
+    """Whether the caller is the operator at the command line, or the product itself."""
+    return isinstance(caller, System) or (isinstance(caller, Person) and caller.at_shell)
 
 
 def _decided(person: Person, change: PolicyChange, now: datetime) -> PolicyChange:

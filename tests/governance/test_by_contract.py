@@ -109,6 +109,19 @@ class TestInstructionsOfAnAgentThatOrdersChanges:
         role.tools = sorted([*role.tools, "generate_contract"])
         change(nexus, saving(role), nexus.system)
 
+    def test_are_followed_with_no_key_of_before_where_an_agent_moves_it(self, nexus, orders):
+        """Spec: people 55: one person alone may have issued this key."""
+        assert nexus.call("kim", "current_time").status == 200
+        place = {"role": "it_manager", "reports_to": "ceo"}
+        order = {"to": "hr_manager", "title": "Grow", "body": "Do it.", "kind": "org_change"}
+        lines = [{"act": "move", "subject": "kim", **place}]
+        issued = nexus.call("ceo", "generate_contract", changes=lines, **order)
+        nexus.call("hr_manager", "accept_contract", contract_id=issued.result["contract_id"])
+        moves = [{"agent": "kim", **place}]
+        moved = nexus.call("hr_manager", "update_org_chart", changes=moves, reason="She leads.")
+        assert moved.status == 200
+        assert nexus.call("kim", "current_time").code == "UNAUTHENTICATED"
+
     @pytest.mark.parametrize("line", ["describe it_manager", "move it_manager"])
     def test_are_no_description_that_a_contract_allows(self, nexus, hr, orders, line):
         contract = authorise(nexus.organisation, line)
