@@ -108,9 +108,9 @@ CLOSE = Act(
     danger=True,
     deed=Deed.SWITCH_MODE,
     explanation=_(
-        "The session is in chat_safe mode from the next call on. What a contract opened is closed "
-        "too, in all sessions of the agent; the contract itself continues, and only a person opens "
-        "the mode again."
+        "The session is in chat_safe mode from the next call on. Where a contract opened the mode "
+        "here, it ends in all sessions of this contract; the contract itself continues, and only a "
+        "person opens the mode again."
     ),
     perform=_close,
     possible=_has_open_grant,
