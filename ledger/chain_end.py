@@ -11,6 +11,7 @@ from typing import NamedTuple, cast
 from django.db import connection, transaction
 from psycopg import Connection
 
+from core.asked import Asked
 from ledger import keys
 from ledger.models import Seal as SealRow
 from ledger.rules import Chain, Finding, SealFault
@@ -19,6 +20,8 @@ from ledger.spans import Part, read_seals
 
 NO_SEAL = (0, GENESIS.hex())  # the head of a machine that is about to make the first seal
 ADOPT = "If people restored or moved the ledger, they accept it with `manage.py ledger adopt`"
+ask_folder = Asked(lambda: (keys.known_head(), keys.trusted()), seconds=2.0)
+"""Raises TimeoutError where the disk of the ledger's folder hangs, and what reading it raises."""
 
 
 class Head(NamedTuple):
@@ -80,9 +83,24 @@ def _check_seals(first: int) -> Finding | None:
 
 
 def is_whole() -> bool:
-    """Whether the chain holds the seal that this machine kept, and only our own since."""
+    """Whether the chain holds the seal that this machine kept, and only our own since.
+
+    Not, too, where the ledger's folder does not answer (Spec: ledger 18).
+    """
     try:
+        ask_folder()
         known, last = keys.known_head(), last_seal()
         return check_kept(known, last.number if last else None) is None
     except (keys.KeyMissing, OSError, ValueError):  # a broken file of the ledger's folder
         return False
+
+
+def folder_answers() -> bool:
+    """Whether the disk of the ledger's folder answers (Spec: ledger 18)."""
+    try:
+        ask_folder()
+    except TimeoutError:
+        return False
+    except (keys.KeyMissing, OSError, ValueError):
+        pass
+    return True

@@ -13,7 +13,7 @@ from django.db.backends.utils import CursorWrapper
 
 from core.database import fetch_row
 from ledger import keys
-from ledger.chain_end import NO_SEAL, Head, check_end, check_kept, last_seal
+from ledger.chain_end import NO_SEAL, Head, ask_folder, check_end, check_kept, last_seal
 from ledger.merkle import Tree
 from ledger.models import Seal as SealRow
 from ledger.seal_format import GENESIS, Seal, mark, place_hash
@@ -62,6 +62,7 @@ def seal_events(now: datetime, *, batch: int = BATCH) -> int:
     KeyMissing, ForeignEnd, and OSError where this machine cannot keep the head: it makes no other
     seal then, and everybody is told of events that wait.
     """
+    ask_folder()
     made, before = 0, _first_running()
     _keep_head()
     while seal_next(now=now, batch=batch, before=before) is not None:

@@ -30,6 +30,13 @@ def _sealing(now: datetime) -> Waiting | None:
 
 
 def _end(now: datetime) -> Waiting | None:
+    if not chain_end.folder_answers():
+        return Waiting(
+            title=_("The ledger's folder does not answer"),
+            asked_by=_("ledger"),
+            since=now,
+            detail=_("no seal is made until the disk of LEDGER_DIR answers"),
+        )
     if chain_end.is_whole():
         return None
     return Waiting(

@@ -374,6 +374,12 @@ class TestAlarms:
         assert "Event 7 and those after it are not sealed" in board.get("/admin/").content.decode()
         assert "not sealed" not in hr.get("/admin/").content.decode()
 
+    def test_ring_while_the_folder_of_the_ledger_hangs(self, board, hr, company, well, monkeypatch):
+        monkeypatch.setattr(waiting.chain_end, "folder_answers", lambda: False)
+        html = board.get("/admin/").content.decode()
+        assert "The ledger&#x27;s folder does not answer" in html
+        assert "does not answer" not in hr.get("/admin/").content.decode()
+
     def test_ring_while_the_ledger_does_not_end_as_it_was_kept(
         self, board, hr, company, well, monkeypatch
     ):

@@ -1,8 +1,10 @@
 """The end of the chain: the sealer builds on its own seals only, and who watches is told."""
 
+import threading
 from dataclasses import replace
 
 import pytest
+from django.utils import timezone
 
 from ledger import chain_end, keys
 from ledger.models import Seal as SealRow
@@ -80,6 +82,36 @@ class TestAForeignSeal:
         assert chain_end.is_whole()
         seal_until_covered(record_many(1))
         assert (keys.known_head()[0], verify().finding) == (4, None)
+
+
+class TestAFolderThatHangs:
+    """Spec: ledger 18."""
+
+    @pytest.fixture
+    def hanging(self, monkeypatch):
+        freed = threading.Event()
+        monkeypatch.setattr(chain_end.ask_folder, "_find", freed.wait)
+        monkeypatch.setattr(chain_end.ask_folder, "_seconds", 0.01)
+        yield freed
+        freed.set()
+
+    def test_keeps_neither_who_asks_nor_the_job(self, sealed, hanging):
+        waiting = record_many(1)
+        assert not chain_end.folder_answers()
+        assert not chain_end.is_whole()
+        with pytest.raises(TimeoutError, match="no answer"):
+            seal_events(timezone.now())
+        assert SealRow.objects.count() == 3
+        hanging.set()
+        while not chain_end.folder_answers():
+            pass
+        seal_until_covered(waiting)
+        assert chain_end.is_whole()
+
+    def test_is_none_that_is_broken(self, sealed, ledger_dir):
+        (ledger_dir / keys.HEAD).write_text("{}")
+        assert chain_end.folder_answers()
+        assert not chain_end.is_whole()
 
 
 class TestTheEnd:

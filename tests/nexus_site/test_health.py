@@ -109,6 +109,12 @@ class TestReady:
         said = client.get("/readyz").json()["ledger"]
         assert said == "NOT SEALED for 61 s, NOT WHOLE: see `manage.py ledger verify`"
 
+    def test_says_that_the_disk_of_the_ledger_hangs(self, client, broker, monkeypatch):
+        monkeypatch.setattr(health.chain_end, "folder_answers", lambda: False)
+        answer = client.get("/readyz")
+        assert answer.status_code == 200
+        assert answer.json()["ledger"] == "its folder, LEDGER_DIR, does not answer"
+
     def test_is_unavailable_without_its_database(self, client, broker, monkeypatch):
         monkeypatch.setitem(health.QUICKLY, "port", "1")
         response = client.get("/readyz")
