@@ -38,11 +38,11 @@ def readable(page: FetchedPage) -> tuple[str, str, bool]:
         source = page.body.decode(page.charset or "utf-8", "replace")
         return "", source[:MOST_TEXT], page.cut or len(source) > MOST_TEXT
     try:
-        title, text = EXTRACTOR.ask(page.body, charset=page.charset, most=MOST_TEXT)
+        title, text, is_whole = EXTRACTOR.ask(page.body, charset=page.charset, most=MOST_TEXT)
     except (OSError, EOFError) as problem:
         why = "its text cannot be taken out of its markup in time"
         raise unreachable(page.url, why) from problem
-    return title, text[:MOST_TEXT], page.cut or len(text) > MOST_TEXT
+    return title, text[:MOST_TEXT], page.cut or not is_whole or len(text) > MOST_TEXT
 
 
 class Extractor:
@@ -52,8 +52,11 @@ class Extractor:
         self._turn = Lock()
         self._running: tuple[subprocess.Popen[bytes], Connection] | None = None
 
-    def ask(self, body: bytes, *, charset: str, most: int) -> tuple[str, str]:
-        """Title and text of a page. Raises OSError or EOFError where there is none in time."""
+    def ask(self, body: bytes, *, charset: str, most: int) -> tuple[str, str, bool]:
+        """Title and text of a page, and whether it was read to its end.
+
+        Raises OSError or EOFError where there is none in time.
+        """
         if not self._turn.acquire(timeout=LONGEST * PLACES.most):
             raise TimeoutError
         try:
@@ -68,8 +71,8 @@ class Extractor:
             self._turn.release()
         if found is None:
             raise TimeoutError
-        title, text = found
-        return str(title), str(text)
+        title, text, is_whole = found
+        return str(title), str(text), bool(is_whole)
 
     def end(self) -> None:
         """End the program; the next page starts another."""

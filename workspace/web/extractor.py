@@ -21,23 +21,31 @@ MEMORY = 768 * 1024**2
 NOTHING = b"null"
 """The answer for a page that takes too long, or too much memory."""
 READY = b"ready"
+TOO_DEEP = "Excessive depth"
+"""How the parser begins to say that it stopped."""
 
 
-def extracted(body: bytes, charset: str, most: int) -> tuple[str, str]:
-    """Title and text of a page, `most` characters and one more at most."""
+def extracted(body: bytes, charset: str, most: int) -> tuple[str, str, bool]:
+    """Title and text of a page, `most` characters and one more at most, and whether the parser
+    read it to its end: what is in too many elements it leaves out, with all that follows.
+    """
     # Two seconds to import, so it is imported by the one process that takes texts out of pages.
     from trafilatura import bare_extraction, html2txt, load_html
-    from trafilatura.utils import decode_file
+    from trafilatura.utils import HTML_PARSER, decode_file
 
     # A compressed page is unpacked to the length that it came with: no small one becomes huge.
     source = body.decode(charset, "replace") if charset else str(decode_file(body, len(body)))
     tree = load_html(source)
+    if tree is None:  # a word, a line of JSON, one paragraph: not every server sends a whole page
+        source = f"<html><body>{source}</body></html>"
+        tree = load_html(source)
     if tree is None:
-        return "", ""
+        return "", "", True
+    is_whole = not any(TOO_DEEP in problem.message for problem in HTML_PARSER.error_log)
     title = str(tree.findtext(".//title") or "")
     found = bare_extraction(tree, include_comments=False, favor_recall=True)
     text = "" if found is None or isinstance(found, dict) else found.text
-    return title[: most + 1], str(text or html2txt(source) or "")[: most + 1]
+    return title[: most + 1], str(text or html2txt(source) or "")[: most + 1], is_whole
 
 
 def main(descriptor: int) -> None:

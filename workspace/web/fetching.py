@@ -27,6 +27,8 @@ LONGEST = 15.0
 CONNECT = 5.0
 MOST_BYTES = 2_000_000
 """Bytes of a page that are read, on the wire and unpacked."""
+MOST_PIECES = 20_000
+"""Pieces of a body that are read: of one byte each, they would take a processor ten seconds."""
 MOST_REDIRECTS = 5
 MOST_ADDRESSES = 3
 HEADERS = {
@@ -131,21 +133,23 @@ def _left(ends: float) -> float:
 def unpacked(chunks: Iterable[bytes], coding: str) -> tuple[bytes, bool]:
     """The first MOST_BYTES of a body, and whether there was more. Never more is unpacked.
 
-    Raises BadPage for a compression that was not asked for, or broken.
+    There was more where a compression does not end, or begins again. Raises BadPage for one that
+    was not asked for, or is broken.
     """
     if coding not in PACKED | {"", "identity"}:
         raise BadPage(f"it is compressed by {coding[:40]}")
     unpack = zlib.decompressobj(zlib.MAX_WBITS | 32) if coding in PACKED else None
     body, read = bytearray(), 0
-    for chunk in chunks:
+    for number, chunk in enumerate(chunks, start=1):
         read += len(chunk)
         try:
             body += unpack.decompress(chunk, MOST_BYTES + 1 - len(body)) if unpack else chunk
         except zlib.error:
             raise BadPage("its compression is broken") from None
-        if len(body) > MOST_BYTES or read > MOST_BYTES:
+        is_more = len(body) > MOST_BYTES or read > MOST_BYTES or number == MOST_PIECES
+        if is_more or (unpack and unpack.unused_data):
             return bytes(body[:MOST_BYTES]), True
-    return bytes(body), False
+    return bytes(body), bool(unpack and read and not unpack.eof)
 
 
 def unreachable(url: str, problem: str) -> Denied:

@@ -105,7 +105,7 @@ def _ask(provider: Provider, address: str, query: str, limit: int) -> Any:
         coding = response.headers.get("Content-Encoding", "").strip().lower()
         body, cut = unpacked(response.iter_raw(), coding)
     if cut:
-        raise BadPage("the answer is too large")
+        raise BadPage("the answer is too large, or breaks off")
     return httpx.Response(200, content=body).json()
 
 

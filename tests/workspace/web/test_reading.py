@@ -117,6 +117,23 @@ class TestAPage:
         assert "alert" not in found["text"]
         assert not found["truncated"]
 
+    @pytest.mark.parametrize(
+        "body", ["Access denied", "<h1>Access denied</h1>", '{"error": "Access denied"}']
+    )
+    def test_may_be_less_than_a_page(self, reader, site, body):
+        """An error's text, or JSON, which a server calls HTML: it was read as nothing."""
+        site.pages["/a"] = answer(body, status=403)
+        found = read(reader, f"http://pages.example:{site.port}/a").body["result"]
+        assert "Access denied" in found["text"]
+        assert not found["truncated"]
+
+    def test_of_elements_in_too_many_others_is_not_read_to_its_end(self, reader, site):
+        deep = (
+            f"<html><body><p>Begin</p>{'<div>' * 300}Deep{'</div>' * 300}<p>End</p></body></html>"
+        )
+        site.pages["/a"] = answer(deep)
+        assert read(reader, f"http://pages.example:{site.port}/a").body["result"]["truncated"]
+
     def test_is_not_told_to_a_key_that_was_revoked_meanwhile(
         self, nexus, reader, site, monkeypatch
     ):
@@ -464,6 +481,18 @@ class TestItsLimits:
             tracemalloc.stop()
         assert (len(body), cut) == (fetching.MOST_BYTES, True)
         assert most < 10 * fetching.MOST_BYTES
+
+    def test_say_of_a_compressed_body_that_it_breaks_off_or_begins_again(self):
+        packed = gzip.compress(b"first")
+        assert fetching.unpacked(iter([packed]), "gzip") == (b"first", False)
+        assert fetching.unpacked(iter([]), "gzip") == (b"", False)
+        for pieces in ([packed[:-9]], [packed + packed], [packed, packed]):
+            assert fetching.unpacked(iter(pieces), "gzip") == (b"first", True)
+
+    def test_read_no_body_byte_by_byte_to_its_end(self):
+        """Its pieces would take the processor from all other calls."""
+        body, cut = fetching.unpacked(iter([b"a"] * 1_000_000), "")
+        assert (len(body), cut) == (fetching.MOST_PIECES, True)
 
     def test_read_no_more_of_a_body_that_unpacks_to_nothing(self):
         taken = 0
