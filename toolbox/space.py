@@ -24,6 +24,9 @@ NO_ANSWER = frozenset({errno.EIO, errno.ESTALE, errno.ETIMEDOUT, errno.ENOTCONN}
 DISKS = ("postgres", "postgres/pg_wal")
 """Folders of the embedded database under NEXUS_VAR that may be disks of their own."""
 
+NAMES_RESERVED = 1000
+"""Names of files that no call uses: without one PostgreSQL begins no file of its log, and ends."""
+
 STORAGE_FULL = Deny(
     Code.STORAGE_FULL,
     "a disk of this installation is full or missing, does not answer or cannot be written: nothing "
@@ -46,7 +49,8 @@ def require_space() -> None:
             disk = os.statvfs(folder)
         except OSError:
             continue
-        if disk.f_bavail * disk.f_frsize < settings.NEXUS_DISK_RESERVE:
+        has_few_names = disk.f_files > 0 and disk.f_favail < NAMES_RESERVED
+        if has_few_names or disk.f_bavail * disk.f_frsize < settings.NEXUS_DISK_RESERVE:
             raise Denied(STORAGE_FULL)
 
 

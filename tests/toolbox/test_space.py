@@ -1,6 +1,7 @@
 """Calls that store are refused while the disk is full; reading works."""
 
 import os
+from contextlib import nullcontext
 from types import SimpleNamespace
 
 import pytest
@@ -22,8 +23,8 @@ def company():
     return load_company("nexus")
 
 
-def disk(monkeypatch, free):
-    found = SimpleNamespace(f_bavail=free, f_frsize=1)
+def disk(monkeypatch, free, **names):
+    found = SimpleNamespace(f_bavail=free, f_frsize=1, **{"f_files": 0, "f_favail": 0} | names)
     monkeypatch.setattr(space.os, "statvfs", lambda path: found)
 
 
@@ -50,6 +51,16 @@ class TestAFullDisk:
             "backend_worker", "send_mail", headers={"Idempotency-Key": "one"}, **MAIL
         )
         assert answer.status == 200
+
+    @pytest.mark.parametrize(
+        ("files", "left", "refuses"), [(9000, 999, True), (9000, 1000, False), (0, 0, False)]
+    )
+    def test_is_one_with_few_names_of_files_left(self, monkeypatch, settings, files, left, refuses):
+        """Without a name PostgreSQL begins no file of its log: it ends, and starts no more."""
+        settings.DATABASE_URL = ""
+        disk(monkeypatch, settings.NEXUS_DISK_RESERVE, f_files=files, f_favail=left)
+        with denied("STORAGE_FULL") if refuses else nullcontext():
+            space.require_space()
 
     def test_is_told_by_a_server_elsewhere(self, company, monkeypatch):
         company.key("backend_worker")
