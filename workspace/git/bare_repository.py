@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 import tempfile
@@ -26,6 +27,11 @@ from workspace.git.running import GitFailed, run_git, started
 HOOK = Path(__file__).with_name("pre_receive.sh")
 MOST_PATH = 4200
 """Bytes of a line that names a file of at most 4,095 bytes, as Linux takes it, and its size."""
+
+MOST_NAME = 255
+"""Bytes of the name of a file or folder, as Linux takes it."""
+ESCAPED = re.compile(rb"\\(?:[0-7]{3}|.)")
+"""How git writes a byte of a path that it does not print as it is."""
 
 CREATING, QUARANTINE = ".repository-", ".quarantine-"
 """Folders of commands under way: a repository, and objects that may be refused."""
@@ -196,12 +202,12 @@ class BareRepository:
         """Bytes and number of a commit's files and folders, counted until one is over its limit.
 
         A small repository may name one file, or an empty folder, a million times. Raises
-        GitFailed, also for a path that no file system takes or that has too many parts
-        (Spec: files 4).
+        GitFailed, also for a path or a name that no file system takes, or a path that has too many
+        parts (Spec: files 4).
         """
         found = files = 0
         words = ("ls-tree", "-r", "-t", "--format=%(objectsize) %(path)")
-        with self._printing(*words, commit) as (process, printed):
+        with self._printing("-c", "core.quotePath=false", *words, commit) as (process, printed):
             while found <= most_bytes and files <= most_files:
                 line = printed.readline(MOST_PATH)
                 if line and not line.endswith(b"\n"):
@@ -210,9 +216,8 @@ class BareRepository:
                     raise GitFailed("ls-tree", process.returncode, b"it was not counted to its end")
                 if not line:
                     break
-                if line.count(b"/") >= MAX_PARTS:
-                    raise GitFailed("ls-tree", 0, b"a file lies in too many folders")
-                size = line.split()[0]
+                size, _, path = line.partition(b" ")
+                _require_possible(path)
                 found += int(size) if size.isdigit() else 0  # a folder and a submodule have none
                 files += 1
         return found, files
@@ -270,6 +275,15 @@ class BareRepository:
     def take_pack(self, pack: bytes) -> None:
         """Check every object of a pack and store it. Raises GitFailed for a broken one."""
         self.run("index-pack", "--stdin", "--fix-thin", "--strict", stdin=pack)
+
+
+def _require_possible(path: bytes) -> None:
+    """Raise GitFailed for a path, as git prints it, of which no agent can have the file."""
+    parts = ESCAPED.sub(b"_", path.strip(b'"\n')).split(b"/")
+    if max(map(len, parts)) > MOST_NAME:
+        raise GitFailed("ls-tree", 0, b"the name of a file is too long")
+    if len(parts) > MAX_PARTS:
+        raise GitFailed("ls-tree", 0, b"a file lies in too many folders")
 
 
 def _quoted(path: Path) -> str:

@@ -85,6 +85,9 @@ def prepared(nexus):
     return list(bare_of(nexus.organisation).folder.parent.glob("*import-*"))
 
 
+KINDS = ("100644 blob", *["040000 tree"] * 9)
+
+
 class TestCreate:
     def test_creates_one_where_coding_is_enabled_and_once(self, nexus):
         assert create_repositories(now=timezone.now()) == ["nexus"]
@@ -223,6 +226,28 @@ class TestImport:
             with pytest.raises(CommandError, match="a file lies in too many folders"):
                 set_repository(other)
             assert prepared(nexus) == []
+
+    @pytest.mark.parametrize(
+        ("name", "is_taken"),
+        [("n" * 255, True), ("n" * 256, False), ("名" * 85, True), ("名" * 86, False),
+         ('\\"\t' * 85, True), ("/".join(["名" * 80] * 5), True)],
+        ids=["255", "256", "of 85 signs", "of 86", "that git quotes", "in a long path"],
+    )  # fmt: skip
+    def test_takes_only_names_that_files_have(self, nexus, other, name, is_taken):
+        """No agent could check a branch out of it."""
+        there = BareRepository(other)
+        tree = there.run("hash-object", "-w", "--stdin", stdin=b"text").decode().strip()
+        for kind, part in zip(KINDS, name.split("/")[::-1], strict=False):
+            entry = f"{kind} {tree}\t{part}\0".encode()
+            tree = there.run("mktree", "-z", stdin=entry).decode().strip()
+        who = Signature(name="x", email="x@x", at=timezone.now())
+        there.set_ref("refs/heads/trunk", there.commit(tree, [], "names", who))
+        ensure_repositories(now=timezone.now())
+        if is_taken:
+            set_repository(other)
+        else:
+            with pytest.raises(CommandError, match="the name of a file is too long"):
+                set_repository(other)
 
     @pytest.mark.parametrize(("setting", "most"), [("BYTES", 1_000_000), ("FILES", 1)])
     def test_takes_only_files_that_fit_into_a_home(
