@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 
@@ -26,6 +27,9 @@ DISKS = ("postgres", "postgres/pg_wal")
 
 NAMES_RESERVED = 1000
 """Names of files that no call uses: without one PostgreSQL begins no file of its log, and ends."""
+
+UNLIMITED = 2**62
+"""More bytes, and names, than any disk has."""
 
 STORAGE_FULL = Deny(
     Code.STORAGE_FULL,
@@ -52,6 +56,26 @@ def require_space() -> None:
         has_few_names = disk.f_files > 0 and disk.f_favail < NAMES_RESERVED
         if has_few_names or disk.f_bavail * disk.f_frsize < settings.NEXUS_DISK_RESERVE:
             raise Denied(STORAGE_FULL)
+
+
+def room_beyond_reserve(folder: Path) -> tuple[int, int]:
+    """Bytes and names that may be used in a folder that exists; UNLIMITED of each where it is on
+    no disk of the embedded database, whose reserve would be used.
+    """
+    if settings.DATABASE_URL or folder.stat().st_dev not in _own_disks():
+        return UNLIMITED, UNLIMITED
+    disk = os.statvfs(folder)
+    names = disk.f_favail - NAMES_RESERVED if disk.f_files else UNLIMITED
+    return disk.f_bavail * disk.f_frsize - settings.NEXUS_DISK_RESERVE, names
+
+
+def _own_disks() -> set[int]:
+    """The numbers of the disks of the embedded database."""
+    found = set()
+    for folder in _folders_under(settings.NEXUS_VAR):
+        with suppress(OSError):
+            found.add(Path(folder).stat().st_dev)
+    return found
 
 
 @cache

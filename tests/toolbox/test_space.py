@@ -103,6 +103,21 @@ class TestAFullDisk:
             space.require_space()
 
 
+class TestTheRoomBeyondTheReserve:
+    def test_is_what_the_disk_of_the_database_has_left(self, settings, tmp_path):
+        settings.DATABASE_URL, settings.NEXUS_VAR = "", tmp_path
+        settings.NEXUS_DISK_RESERVE = MEGABYTE
+        (tmp_path / "elsewhere").mkdir()
+        with disk_under(tmp_path / "postgres", 4):
+            room, names = space.room_beyond_reserve(tmp_path / "postgres")
+            assert 2 * MEGABYTE < room <= 3 * MEGABYTE
+            assert 0 < names < space.UNLIMITED
+            no_limit = (space.UNLIMITED, space.UNLIMITED)
+            assert space.room_beyond_reserve(tmp_path / "elsewhere") == no_limit
+            settings.DATABASE_URL = "postgresql://elsewhere"
+            assert space.room_beyond_reserve(tmp_path / "postgres") == no_limit
+
+
 class TestADiskThatTakesFiles:
     ROOM = {"f_flag": 0, "f_bavail": 1, "f_files": 10, "f_favail": 1}
 

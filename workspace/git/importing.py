@@ -23,6 +23,7 @@ from core.decision import Code, Denied, refuse
 from core.files import keep_names, keep_tree
 from orgchart.models import Organisation
 from orgchart.organisation_settings import merged, quota_of
+from toolbox.space import require_space
 from workspace.git.bare_repository import (
     CREATING,
     QUARANTINE,
@@ -152,6 +153,7 @@ def _clone(folder: Path, source: str, organisation: Organisation) -> tuple[str, 
     """Take in the default branch of another repository, and nothing else of it."""
 
     def watch() -> None:
+        require_space()
         if usage_of(folder)[0] > settings.REPOSITORY_BYTES:
             raise _too_large("clone", f"it takes more than {settings.REPOSITORY_BYTES} bytes")
 

@@ -19,6 +19,7 @@ from pathlib import Path
 from core.decision import Code, Denied, refuse
 from core.files import place
 from documents.tree import DIGITS, TEMPORARY
+from toolbox.space import room_beyond_reserve
 from workspace.git.rules import COMMIT_ID
 from workspace.sandbox.driver import run
 from workspace.sandbox.programs import CommandOutcome, Mount, Program, ProgramLimits
@@ -63,6 +64,7 @@ ENVIRONMENT = {
     "GIT_CONFIG_VALUE_3": "/dev/null",
     "GIT_CONFIG_KEY_4": "submodule.recurse",
     "GIT_CONFIG_VALUE_4": "false",
+    "BLOCK": "4096",  # bytes that a file of one byte takes
     # What a call is writing, or was when it was killed, is no file of the agent.
     "BEING_WRITTEN": TEMPORARY + "[0-9a-f]" * DIGITS,
 }
@@ -73,6 +75,16 @@ git() { command git "$@" 2>>/tmp/said; }
 fail() { cat /tmp/said; exit 41; }
 not_written() { cat /tmp/said; exit 43; }
 half_written() { cat /tmp/said; exit 44; }
+require_room() {
+    git cat-file --batch-check='%(objectsize)' </tmp/objects >/tmp/sizes || fail
+    while read -r size; do
+        case $size in *[!0-9]*) continue ;; esac
+        ROOM_BYTES=$((ROOM_BYTES - size - BLOCK)) ROOM_NAMES=$((ROOM_NAMES - 1))
+    done </tmp/sizes
+    [ "$ROOM_BYTES" -lt 0 ] || [ "$ROOM_NAMES" -lt 0 ] || return 0
+    echo "its disk has no room for them" >>/tmp/said
+    not_written
+}
 go_back() {
     rm -f /tmp/git/index.lock
     git read-tree "$new" && git read-tree --reset -u "$new" "$old"
@@ -106,6 +118,8 @@ if [ -z "$old" ]; then
         git diff-files -z --name-only | xargs -0 rm -f --
     fi
     git ls-files -z --deleted >/tmp/missing || fail
+    git diff-files --raw --diff-filter=D | cut -d ' ' -f 3 >/tmp/objects
+    require_room
     if ! git checkout-index --quiet -z --stdin </tmp/missing; then
         xargs -0 rm -f -- </tmp/missing
         not_written
@@ -124,6 +138,8 @@ if ! git diff-files --quiet; then
     if [ "$1" = discard ]; then
         git read-tree "$old" || fail
         git diff-files -z --name-only >/tmp/changed || fail
+        git diff-files --raw | cut -d ' ' -f 3 >/tmp/objects
+        require_room
         if ! git checkout-index --force --quiet -z --stdin </tmp/changed; then
             xargs -0 rm -f -- </tmp/changed
             not_written
@@ -136,6 +152,8 @@ if ! git diff-files --quiet; then
     git read-tree "$old" || fail
     git update-index -q --refresh >/dev/null || :
 fi
+git diff-tree -r --raw --no-renames "$old" "$new" | cut -d ' ' -f 4 >/tmp/objects
+require_room
 if [ "$1" = discard ]; then
     git read-tree --reset -u "$old" "$new" || { go_back || half_written; not_written; }
     exit 0
@@ -245,13 +263,15 @@ class AgentWorkTree:
         mounts = [Mount(self.folder, WORK, writable=True)]
         mounts += [Mount(each, f"{OBJECTS}/{at}") for at, each in enumerate(self.objects)]
         lent = ":".join(mount.target for mount in mounts[1:])
+        most_bytes, most_names = room_beyond_reserve(self.folder)
+        room = {"ROOM_BYTES": str(most_bytes), "ROOM_NAMES": str(most_names)}
         return run(
             Program(
                 argv=("/bin/sh", "-c", script, "nexus", *words),
                 mounts=tuple(mounts),
                 folder=WORK,
                 user=self.user,
-                environment={**ENVIRONMENT, "GIT_ALTERNATE_OBJECT_DIRECTORIES": lent},
+                environment={**ENVIRONMENT, **room, "GIT_ALTERNATE_OBJECT_DIRECTORIES": lent},
                 limits=LIMITS,
             )
         )

@@ -12,12 +12,16 @@ import pytest
 from django.utils import timezone
 
 from core import files
-from core.decision import Code, refuse
+from core.decision import Code, Denied, refuse
 from documents import tree
+from orgchart.models import Organisation
 from tests.contracts import world
+from tests.decisions import denied
 from tests.workspace.git.world import BRANCH, Hands, ensure_repositories, needs_walls
-from workspace.git import bare_repository, branches, running, worktree
+from toolbox.space import STORAGE_FULL
+from workspace.git import bare_repository, branches, importing, running, worktree
 from workspace.git.bare_repository import BareRepository
+from workspace.git.models import Draft
 from workspace.git.repositories import bare_of, drafts_of
 
 pytestmark = needs_walls
@@ -102,9 +106,57 @@ def no_program(*given, **options):
     raise BlockingIOError(errno.EAGAIN, os.strerror(errno.EAGAIN))
 
 
+def no_room():
+    raise Denied(STORAGE_FULL)
+
+
 def read(hands, path, handle="backend_worker"):
     file = hands.tree(handle) / path
     return file.read_text() if file.exists() else None
+
+
+class TestTheReserveOfTheDatabasesDisk:
+    @pytest.mark.parametrize("room", [(len(TEXT), 1000), (2**62, 1)], ids=["bytes", "names"])
+    @pytest.mark.parametrize("discard", [False, True])
+    def test_is_no_room_for_the_files_of_a_branch(self, two, monkeypatch, room, discard):
+        """Git would use the last of it, and remove its files again: a database ends meanwhile."""
+        monkeypatch.setattr(worktree, "room_beyond_reserve", lambda _: room)
+        name, before = {"name": BRANCH, "discard_changes": discard}, read(two.hands, SMALL)
+        refused = two.call(two.large, "git_branch", **name)
+        assert (refused.status, refused.code) == (507, "STORAGE_FULL")
+        assert "no room for them" in refused.body["message"]
+        assert (read(two.hands, SMALL), read(two.hands, LARGE)) == (before, None)
+        monkeypatch.undo()
+        assert two.call(two.large, "git_branch", **name).status == 200
+        assert read(two.hands, LARGE) == TEXT
+
+    def test_is_no_room_for_the_first_files_of_a_work_tree(self, two, monkeypatch):
+        monkeypatch.setattr(worktree, "room_beyond_reserve", lambda _: (10, 10))
+        hands = two.hands
+        for each in hands.tree().iterdir():
+            shutil.rmtree(each)
+        Draft.objects.update(checked_out=False)
+        assert two.take(two.large).code == "STORAGE_FULL"
+        assert read(hands, LARGE) is None
+        monkeypatch.undo()
+        assert two.take(two.large).status == 200
+        assert read(hands, LARGE) == TEXT
+
+    def test_is_no_room_for_files_that_were_given_up(self, two, monkeypatch):
+        assert two.take(two.large).status == 200
+        two.hands.write(LARGE, "short")
+        monkeypatch.setattr(worktree, "room_beyond_reserve", lambda _: (len(TEXT), 9))
+        name = {"name": BRANCH, "discard_changes": True}
+        assert two.call(two.large, "git_branch", **name).code == "STORAGE_FULL"
+        assert read(two.hands, LARGE) == "short"
+
+    def test_ends_an_import(self, monkeypatch, hands, tmp_path):
+        source = tmp_path / "source"
+        subprocess.run(["git", "init", "-q", "--bare", source], check=True)
+        monkeypatch.setattr(importing, "require_space", no_room)
+        organisation = Organisation.objects.get(id=hands.company.organisation.id)
+        with denied("STORAGE_FULL"), importing.prepared(organisation, str(source), timezone.now()):
+            pytest.fail("it was imported")
 
 
 class TestAMachineThatStartsNoMorePrograms:
