@@ -190,7 +190,8 @@ def answer_refused_call(caller: Caller, refusal: Denied, *, now: datetime) -> An
     """
     deny = with_usable_step(refusal.deny, caller)
     if deny.code is Code.STORAGE_FULL:
-        log.warning("storage_full", tool=caller.tool)
+        which = str(refusal.__cause__ or deny.message)[:300]
+        log.warning("storage_full", tool=caller.tool, which=which)
         return answer_denial(deny, tool=caller.tool, mode=caller.session.mode)
     event = Event.by(
         caller,

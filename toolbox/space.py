@@ -55,7 +55,8 @@ def require_space() -> None:
             continue
         has_few_names = disk.f_files > 0 and disk.f_favail < NAMES_RESERVED
         if has_few_names or disk.f_bavail * disk.f_frsize < settings.NEXUS_DISK_RESERVE:
-            raise Denied(STORAGE_FULL)
+            full = OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), folder)
+            raise Denied(STORAGE_FULL) from full
 
 
 def room_beyond_reserve(folder: Path) -> tuple[int, int]:

@@ -1,5 +1,6 @@
 """Calls that store are refused while the disk is full; reading works."""
 
+import errno
 import os
 from contextlib import nullcontext
 from types import SimpleNamespace
@@ -7,6 +8,7 @@ from types import SimpleNamespace
 import pytest
 from django.db import OperationalError
 from psycopg.errors import DiskFull
+from structlog.testing import capture_logs
 
 from ledger.models import Event
 from tests.company import load_company
@@ -61,6 +63,25 @@ class TestAFullDisk:
         disk(monkeypatch, settings.NEXUS_DISK_RESERVE, f_files=files, f_favail=left)
         with denied("STORAGE_FULL") if refuses else nullcontext():
             space.require_space()
+
+    def test_is_named_in_the_log_for_who_makes_room(self, company, monkeypatch, settings):
+        settings.DATABASE_URL = ""
+        company.key("backend_worker")
+        disk(monkeypatch, 0)
+        with capture_logs() as logs:
+            company.call("backend_worker", "send_mail", **MAIL)
+        (line,) = [each for each in logs if each["event"] == "storage_full"]
+        assert str(settings.NEXUS_VAR / "postgres") in line["which"]
+
+        def fails(*_, **__):
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), "/tmp/x")
+
+        disk(monkeypatch, settings.NEXUS_DISK_RESERVE)
+        monkeypatch.setattr(gate, "validate", fails)
+        with capture_logs() as logs:
+            company.call("backend_worker", "send_mail", **MAIL)
+        (line,) = [each for each in logs if each["event"] == "storage_full"]
+        assert "/tmp/x" in line["which"]
 
     def test_is_told_by_a_server_elsewhere(self, company, monkeypatch):
         company.key("backend_worker")

@@ -107,7 +107,11 @@ class BareRepository:
         problem = GitFailed(verb, done.returncode, said)
         is_full = any(os.strerror(number) in problem.said for number in NO_ROOM)
         is_full = is_full or any(not takes_files(each) for each in folders if each.is_dir())
-        return Denied(STORAGE_FULL) if is_full else problem
+        if not is_full:
+            return problem
+        refusal = Denied(STORAGE_FULL)
+        refusal.__cause__ = problem  # names the disk in the log
+        return refusal
 
     def _run(
         self, words: Sequence[str], stdin: bytes, environment: Mapping[str, str] | None
