@@ -24,6 +24,10 @@ PRINTED = "10m"
 SCRATCH = "rw,noexec,nosuid,nodev,size=64m"
 WRITABLE = ("/tmp", "/run")  # noqa: S108  inside the container
 SYSTEM_CALLS = ["no-new-privileges"]
+INSTALLATION = "nexus-"
+"""How the names of images and containers of all installations begin."""
+MOST_BEFORE = 1000
+"""Newest deployments in one place whose containers are looked for under other names."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +42,7 @@ def namespace(organisation_id: int) -> str:
     """The names of an organisation's images and containers on an engine that others use too."""
     secret = settings.SECRET_KEY.encode()
     installation = hmac.digest(secret, b"containers", hashlib.sha256).hex()[:10]
-    return f"nexus-{installation}/o{organisation_id}"
+    return f"{INSTALLATION}{installation}/o{organisation_id}"
 
 
 def image_prefix(organisation_id: int) -> str:
@@ -66,11 +70,11 @@ def owned_by(organisation_id: int) -> dict[str, str]:
 
 def labels_of(organisation_id: int, environment: str, service: str) -> dict[str, str]:
     """What all containers of one service in one environment have in common."""
-    return {
-        **owned_by(organisation_id),
-        "nexus.environment": environment,
-        "nexus.service": service,
-    }
+    return owned_by(organisation_id) | _place_labels(environment, service)
+
+
+def _place_labels(environment: str, service: str) -> dict[str, str]:
+    return {"nexus.environment": environment, "nexus.service": service}
 
 
 def _labels_of(row: Deployment) -> dict[str, str]:
@@ -243,6 +247,19 @@ def found_in_place(engine: Engine, row: Deployment) -> list[str]:
     starts is not among them then. Raises EngineRefused, EngineUnavailable.
     """
     return engine.labelled(_labels_of(row), prefix=container_prefix(row.organisation_id))
+
+
+def found_under_other_names(engine: Engine, row: Deployment) -> list[str]:
+    """The ids of containers of the service in its environment that another SECRET_KEY named.
+
+    They are this installation's of before, or of one with a copy of its database: none of them is
+    removed here. Raises EngineRefused, EngineUnavailable.
+    """
+    same = {name: getattr(row, name) for name in ("organisation_id", "environment", "service")}
+    ids = Deployment.objects.filter(**same).values_list("id", flat=True)[:MOST_BEFORE]
+    labels = _place_labels(row.environment, row.service)
+    named = engine.labelled(labels, prefix=INSTALLATION, ends=tuple(f"-{each}" for each in ids))
+    return [each for each in named if each not in found_in_place(engine, row)]
 
 
 def _failed(engine: Engine, name: str, problem: str) -> DeploymentOutcome:

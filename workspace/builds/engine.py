@@ -218,8 +218,10 @@ class Engine:
         path = f"/containers/{quote(container, safe='')}"
         self.ask("DELETE", path, params={"force": "true", "v": "true"}, missing=None)
 
-    def labelled(self, labels: Mapping[str, str], *, prefix: str) -> list[str]:
-        """The ids of all containers with these labels whose name begins like this.
+    def labelled(
+        self, labels: Mapping[str, str], *, prefix: str, ends: tuple[str, ...] = ("",)
+    ) -> list[str]:
+        """The ids of all containers with these labels whose name begins, and ends, like this.
 
         The containers of a build's steps have labels that its Dockerfile says.
         """
@@ -228,7 +230,10 @@ class Engine:
         return [
             row["Id"]
             for row in _checked_rows(shapes.CONTAINERS, rows)
-            if any(name.lstrip("/").startswith(prefix) for name in row.get("Names") or [])
+            if any(
+                name.lstrip("/").startswith(prefix) and name.endswith(ends)
+                for name in row.get("Names") or []
+            )
         ]
 
     def last_words(self, container: str) -> str:

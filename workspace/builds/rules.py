@@ -78,6 +78,23 @@ def can_take_down(state: DeploymentState, *, is_current: bool) -> Decision:
     )
 
 
+def can_find_all(others: Collection[str]) -> Decision:
+    """Decide whether a service can be taken down whole: `others` are containers of it that this
+    installation does not know by its SECRET_KEY.
+
+    Spec: hands 37.
+    """
+    rule = "people take down what runs (spec: hands 37)"
+    if not others:
+        return Allow(rule)
+    return deny(
+        Code.INVALID_TRANSITION,
+        f"it runs in a container that was named under another SECRET_KEY: {min(others)[:12]}",
+        "remove that container on the engine's machine, then take the service down again",
+        rule=rule,
+    )
+
+
 def can_have_place(used: int, most: int, *, takes_one_over: bool) -> Decision:
     """Decide whether an organisation with so many containers may have that of another service.
 

@@ -18,7 +18,11 @@ from core.people import require_still
 from core.permissions import Deed, require_deed
 from ledger.sql import event_cte
 from workspace.builds import rules
-from workspace.builds.containers import DeploymentOutcome, found_in_place
+from workspace.builds.containers import (
+    DeploymentOutcome,
+    found_in_place,
+    found_under_other_names,
+)
 from workspace.builds.deployments import SETTLED_AFTER, find_outcome, settle, under_way
 from workspace.builds.engine import opened
 from workspace.builds.images import engine_answers
@@ -87,12 +91,14 @@ def take_down(*, deployment_id: str, person: Person, reason: str, now: datetime)
 
     The engine is asked outside any transaction; what breaks off can be done again. Raises Denied
     NOT_YOURS, INVALID_PARAMS without a reason, NOT_FOUND, INVALID_TRANSITION where another one
-    runs or none, DRIVER_UNAVAILABLE where the engine does not remove them.
+    runs or none, or it runs under another SECRET_KEY, DRIVER_UNAVAILABLE where the engine does not
+    remove them.
     """
     require_deed(person, Deed.TAKE_DOWN, reason=reason)
     row = _found(deployment_id, person)
     with engine_answers(), opened(LONGEST) as engine:
         containers = found_in_place(engine, row)
+        person.require(rules.can_find_all(found_under_other_names(engine, row)))
         row = _found(deployment_id, person)  # a later deployment may have begun meanwhile
         person.require(rules.can_take_down(DeploymentState(row.state), is_current=row.is_current))
         require_still(person)

@@ -240,6 +240,32 @@ class TestTakingDown:
         assert is_removed == (not engine.containers) == Intervention.objects.exists()
         assert is_removed == bool(answers)
 
+    @pytest.mark.parametrize("again", [False, True])
+    def test_is_refused_while_it_runs_under_the_names_of_another_key(
+        self, running, devops, engine, alice, settings, again
+    ):
+        """It was said to be removed, and ran on: no container was found by the names of the new."""
+        settings.SECRET_KEY = "another" * 10
+        row = running
+        if again:
+            assert deploy_again(devops, running) == "succeeded"
+            row = Deployment.objects.latest("id")
+        (old, *new) = engine.containers
+        with pytest.raises(Denied, match="another SECRET_KEY"):
+            settle(take_down, row, alice)
+        assert [*engine.containers] == [old, *new]
+        assert Deployment.objects.get(id=row.id).state == "succeeded"
+        del engine.containers[old]
+        assert settle(take_down, row, alice) == "removed"
+        assert not engine.containers
+
+    def test_is_not_kept_by_the_same_service_of_another_organisation(self, running, engine, alice):
+        labels = {"nexus.environment": "staging", "nexus.service": running.service}
+        name = "nexus-0123456789-o99-DEP-1"
+        engine.containers[name] = {"Id": "f" * 64, "Config": {"Labels": labels}}
+        assert settle(take_down, running, alice) == "removed"
+        assert [*engine.containers] == [name]
+
     def test_is_followed_by_another_deployment(self, running, devops, engine, alice):
         settle(take_down, running, alice)
         assert deploy_again(devops, running) == "succeeded"
