@@ -26,6 +26,7 @@ WRITABLE = ("/tmp", "/run")  # noqa: S108  inside the container
 SYSTEM_CALLS = ["no-new-privileges"]
 INSTALLATION = "nexus-"
 """How the names of images and containers of all installations begin."""
+OTHER_NAME = "it was interrupted; its container was named under another SECRET_KEY and may run"
 MOST_BEFORE = 1000
 """Newest deployments in one place whose containers are looked for under other names."""
 
@@ -184,9 +185,13 @@ def find_outcome(engine: Engine, row: Deployment) -> DeploymentOutcome:
     Raises EngineRefused, EngineUnavailable: then its container may do its work.
     """
     name = container_name(row)
-    problem = problem_of(engine.container(name))
+    found = engine.container(name)
+    problem = problem_of(found)
     if not problem:
         return DeploymentOutcome(DeploymentState.SUCCEEDED, retire_others(engine, row))
+    labels = _place_labels(row.environment, row.service)
+    if found is None and engine.labelled(labels, prefix=INSTALLATION, ends=(f"-{row.id}",)):
+        return DeploymentOutcome(DeploymentState.UNKNOWN, OTHER_NAME)
     return _failed(engine, name, f"it was interrupted; {problem}")
 
 

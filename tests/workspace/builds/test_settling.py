@@ -76,6 +76,15 @@ class TestLookingAgain:
         assert Event.objects.get(action=f"deployment.{end}").actor == "human:alice"
         assert bool(engine.containers) == runs
 
+    def test_leaves_it_unknown_where_it_runs_under_the_name_of_another_key(
+        self, lost, engine, alice, settings
+    ):
+        settings.SECRET_KEY = "another" * 10
+        assert settle(look_again, lost, alice) == "unknown"
+        assert "another SECRET_KEY" in Deployment.objects.get().problem
+        engine.containers.clear()
+        assert settle(look_again, lost, alice) == "failed"
+
     @pytest.mark.parametrize("said", [b"7", b'{"a": 1}', b"[7]", b"[{}]"])
     def test_takes_no_answer_that_is_no_list_of_containers(self, lost, engine, alice, said):
         (container,) = engine.containers.values()
