@@ -62,6 +62,7 @@ class Action(StrEnum):
     CONTRACT_SUBMITTED = "contract.submitted"
     DEPLOYMENT_ASKED = "deployment.asked"
     DEPLOYMENT_FAILED = "deployment.failed"
+    DEPLOYMENT_REMOVAL_STARTED = "deployment.removal_started"
     DEPLOYMENT_REMOVED = "deployment.removed"
     DEPLOYMENT_STARTED = "deployment.started"
     DEPLOYMENT_SUCCEEDED = "deployment.succeeded"

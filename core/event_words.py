@@ -65,6 +65,7 @@ SENTENCES: Mapping[Action, str] = {
     Action.CONTRACT_SUBMITTED: _("Work submitted for review"),
     Action.DEPLOYMENT_ASKED: _("Deployment requested"),
     Action.DEPLOYMENT_FAILED: _("Deployment failed"),
+    Action.DEPLOYMENT_REMOVAL_STARTED: _("Taking a service down started"),
     Action.DEPLOYMENT_REMOVED: _("Service taken down"),
     Action.DEPLOYMENT_STARTED: _("Deployment started"),
     Action.DEPLOYMENT_SUCCEEDED: _("Deployment succeeded"),

@@ -16,6 +16,7 @@ from core.interventions import record_intervention
 from core.machines import Swap, swap
 from core.people import require_still
 from core.permissions import Deed, require_deed
+from ledger.services import record
 from ledger.sql import event_cte
 from workspace.builds import rules
 from workspace.builds.containers import (
@@ -102,9 +103,18 @@ def take_down(*, deployment_id: str, person: Person, reason: str, now: datetime)
         row = _found(deployment_id, person)  # a later deployment may have begun meanwhile
         person.require(rules.can_take_down(DeploymentState(row.state), is_current=row.is_current))
         require_still(person)
+        subject = f"deployment:{row.id}"
+        with transaction.atomic():
+            record(
+                Action.DEPLOYMENT_REMOVAL_STARTED,
+                by=person,
+                at=database_now(),
+                subject=subject,
+                reason=reason,
+                details={"containers": containers},
+            )
         for each in containers:
             engine.remove(each)
-    subject = f"deployment:{row.id}"
     event = Event.by(
         person, Action.DEPLOYMENT_REMOVED, at=database_now(), subject=subject, reason=reason
     )

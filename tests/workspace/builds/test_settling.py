@@ -17,7 +17,7 @@ from governance.models import Intervention
 from ledger.models import Event
 from tests.documents.world import NOW
 from tests.workspace.builds.world import approve, built_in, call
-from workspace.builds import deployments, rules
+from workspace.builds import deployments, rules, settling
 from workspace.builds.models import Deployment
 from workspace.builds.settling import look_again, record_as_failed, take_down
 from workspace.builds.vocabulary import DeploymentState
@@ -122,8 +122,6 @@ class TestLookingAgain:
         assert Deployment.objects.get(id=lost.id).state == "unknown"
 
     def test_is_settled_by_the_scheduler_where_the_process_ended(self, lost, alice, monkeypatch):
-        from workspace.builds import settling
-
         def died(_):
             raise KeyboardInterrupt
 
@@ -274,6 +272,24 @@ class TestTakingDown:
         engine.containers[name] = {"Id": "f" * 64, "Config": {"Labels": labels}}
         assert settle(take_down, running, alice) == "removed"
         assert [*engine.containers] == [name]
+
+    def test_leaves_a_trace_where_its_process_ends_between_engine_and_database(
+        self, running, engine, alice, monkeypatch
+    ):
+        (container,) = (each["Id"] for each in engine.containers.values())
+
+        def ends(*_):
+            raise SystemExit
+
+        with monkeypatch.context() as patched:
+            patched.setattr(settling, "swap", ends)
+            with pytest.raises(SystemExit):
+                settle(take_down, running, alice)
+        assert not engine.containers
+        event = Event.objects.get(action="deployment.removal_started")
+        assert (event.actor, event.reason) == ("human:alice", REASON)
+        assert event.details["containers"] == [container]
+        assert settle(take_down, running, alice) == "removed"
 
     def test_is_followed_by_another_deployment(self, running, devops, engine, alice):
         settle(take_down, running, alice)
