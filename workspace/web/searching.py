@@ -9,8 +9,9 @@ from typing import Any, NoReturn
 import httpx
 from django.conf import settings
 
-from core.decision import Code, refuse
+from core.decision import Code, listed, refuse
 from core.outgoing import close_after, trusted
+from core.terminal import printable
 from toolbox.caller import Caller
 from workspace.services import unavailable
 from workspace.web.fetching import BadPage, unpacked
@@ -43,6 +44,15 @@ def _searxng(query: str, limit: int) -> dict[str, str]:
     return {"q": query, "format": "json"}
 
 
+def _hits_of_searxng(answer: Any) -> Any:
+    """It asks other engines, and answers none at all as it answers that these found nothing."""
+    silent = answer.get("unresponsive_engines", [])
+    if silent and not answer["results"]:
+        names = listed([printable(str(name))[:40] for name, *_ in silent], most=5)
+        _fail(f"found nothing, and engines that it asks did not answer: {names}")
+    return answer["results"]
+
+
 def _brave(query: str, limit: int) -> dict[str, str]:
     return {"q": query, "count": str(min(limit, 20)), "text_decorations": "false"}
 
@@ -52,7 +62,7 @@ PROVIDERS: Mapping[str, Provider] = {
         path="/search",
         question=_searxng,
         headers=lambda key: {"Authorization": f"Bearer {key}"} if key else {},
-        hits=lambda answer: answer["results"],
+        hits=_hits_of_searxng,
         snippet="content",
     ),
     "brave": Provider(
@@ -82,7 +92,7 @@ def search(query: str, limit: int) -> list[Hit]:
         rows = provider.hits(_ask(provider, address, query, limit))
         return [_hit(row, provider.snippet) for row in rows[:limit]]
     except (httpx.HTTPError, OSError, BadPage) as problem:
-        _fail(f"did not answer ({type(problem).__name__}: {str(problem)[:100]})")
+        _fail(f"did not answer ({type(problem).__name__}: {printable(str(problem))[:100]})")
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
         _fail("answered something that is no list of results")
 

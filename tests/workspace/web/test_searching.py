@@ -113,6 +113,8 @@ class TestAProvider:
             as_json({"results": [{"title": "no address"}]}),
             as_json([1, 2]),
             as_json({"results": [17]}),
+            as_json({"results": [], "unresponsive_engines": [17]}),
+            as_json({"results": [], "unresponsive_engines": [[]]}),
             as_json({}, status=403),
             as_json({}, status=302, Location="http://127.0.0.1:1/"),
             answer(b"\xff\xfe\x00", "application/json"),
@@ -124,6 +126,26 @@ class TestAProvider:
     def test_that_answers_something_else_is_said(self, reader, searxng, script):
         searxng.pages["/search"] = script
         assert code(search(reader)) == "DRIVER_UNAVAILABLE"
+
+    @pytest.mark.parametrize("silent", [["google", "HTTP error"], ["bing", "access denied", True]])
+    def test_whose_engines_are_silent_has_not_found_nothing(self, reader, searxng, silent):
+        """As SearXNG answers where it is blocked, or reaches nothing itself."""
+        searxng.pages["/search"] = as_json({"results": [], "unresponsive_engines": [silent]})
+        refused = search(reader)
+        assert code(refused) == "DRIVER_UNAVAILABLE"
+        assert f"engines that it asks did not answer: {silent[0]}" in refused.body["message"]
+        searxng.pages["/search"] = as_json({"results": HITS, "unresponsive_engines": [silent]})
+        assert len(search(reader).body["result"]["hits"]) == len(HITS)
+        searxng.pages["/search"] = as_json({"results": [], "unresponsive_engines": []})
+        assert search(reader).body["result"]["hits"] == []
+
+    def test_whose_engine_has_a_hostile_name_writes_no_terminal(self, reader, searxng):
+        silent = [["\x1b[2J" + "x" * 5000]] * 100
+        searxng.pages["/search"] = as_json({"results": [], "unresponsive_engines": silent})
+        message = search(reader).body["message"]
+        assert "\x1b" not in message
+        assert "and 95 more" in message
+        assert len(message) < 400
 
     def test_that_is_slow_is_left(self, reader, searxng, monkeypatch, over):
         monkeypatch.setattr(searching, "LONGEST", 0.5)
