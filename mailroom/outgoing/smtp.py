@@ -24,7 +24,7 @@ class TooManyLines(OSError):
     """The server's answer does not end."""
 
 
-class NoSession(Exception):
+class NoSession(smtplib.SMTPException):
     """The server gave no session to any e-mail: its name, its greeting or its sign-in failed.
 
     What one e-mail meets afterwards may be its receiver's doing.

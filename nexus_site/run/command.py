@@ -82,13 +82,22 @@ def sentence_of(problem: Exception) -> str:
     elif isinstance(problem, UnicodeEncodeError):
         said = f"This is no UTF-8: {problem.object!r}"
     elif isinstance(problem, OSError):
-        if isinstance(problem, BrokenPipeError):
-            said = "What read the standard output of this has ended"
-        elif problem.filename is None and problem.errno == errno.ENOSPC:
-            said = f"A disk is full: that of {folder_of_changes()}, or of standard output"
-        elif str(problem.filename).startswith(str(folder_of_changes())):
-            said = said_of(problem)
+        said = _sentence_of_system(problem)
     return said
+
+
+def _sentence_of_system(problem: OSError) -> str:
+    from smtplib import SMTPException
+
+    if isinstance(problem, SMTPException):  # `sendtestemail` tells whether EMAIL_URL is right
+        return f"The mail server of EMAIL_URL cannot be used: {problem}"
+    if isinstance(problem, BrokenPipeError):
+        return "What read the standard output of this has ended"
+    if problem.filename is None and problem.errno == errno.ENOSPC:
+        return f"A disk is full: that of {folder_of_changes()}, or of standard output"
+    if str(problem.filename).startswith(str(folder_of_changes())):
+        return said_of(problem)
+    return ""
 
 
 def end_when_asked() -> None:

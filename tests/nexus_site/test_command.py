@@ -7,6 +7,7 @@ from importlib.metadata import version
 
 import pytest
 
+from mailroom.outgoing.smtp import NoSession
 from nexus_site.run import command
 from nexus_site.run.env import PYTHON, ROOT
 from nexus_site.run.postgres import PostgresUnavailable
@@ -56,6 +57,7 @@ class TestWhatIsWrongAroundACommand:
             (OSError(errno.ENOSPC, "full"), "A disk is full"),
             (BrokenPipeError(errno.EPIPE, "Broken pipe"), "standard output of this has ended"),
             (PostgresUnavailable("initdb failed"), "initdb failed"),
+            (NoSession("ConnectionRefusedError: refused"), "EMAIL_URL cannot be used: Connection"),
             (UnicodeEncodeError("utf-8", "\udcff", 0, 1, "surrogate"), "no UTF-8"),
         ],
     )
