@@ -106,14 +106,18 @@ def person(request: HttpRequest, organisation_id: int, policy_version: int | Non
     return signed_in(request).on(organisation_id, policy_version)
 
 
+def system_user() -> str:
+    """The name of the user that runs this; '' where the system has none for it."""
+    try:
+        return getuser()
+    except (KeyError, OSError):
+        return ""
+
+
 def operator(organisation_id: int = 0, policy_version: int | None = None) -> Person:
     """The person at the command line: with access to the server, so with every right."""
-    try:
-        username = getuser()
-    except (KeyError, OSError):
-        username = "operator"
     return Person(
-        username=username,
+        username=system_user() or "operator",
         organisation_id=organisation_id,
         groups=frozenset({PeopleGroup.BOARD}),
         is_superuser=True,

@@ -5,6 +5,7 @@ import re
 import secrets
 import tempfile
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from hashlib import sha256
 from ipaddress import IPv4Network, IPv6Network, ip_network
@@ -145,8 +146,19 @@ class Environment:
         return found
 
     def path(self, name: str, default: Path) -> Path:
-        """An absolute path."""
-        return Path(self.text(name, str(default))).expanduser().absolute()
+        """An absolute path. Raises ImproperlyConfigured for one in a home that there is not."""
+        try:
+            return Path(self.text(name, str(default))).expanduser().absolute()
+        except RuntimeError:  # a user without a name, as containers are often given
+            raise ImproperlyConfigured(f"{name}: the user that runs this has no home (~)") from None
+
+    def folders(self, name: str, default: str) -> list[Path]:
+        """Absolute paths, separated by commas, without those in a home that there is not."""
+        found = []
+        for item in self.items(name, default):
+            with suppress(RuntimeError):
+                found.append(Path(item).expanduser().absolute())
+        return found
 
 
 def first_uid(root: Path) -> int:

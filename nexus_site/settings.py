@@ -45,10 +45,9 @@ WORKSPACE_PACKAGES = (
     env.path("WORKSPACE_PACKAGES", BASE_DIR).resolve() if env.text("WORKSPACE_PACKAGES") else None
 )
 NEXUS_KEYS = NEXUS_VAR / "keys"
-NEXUS_SKILL_FOLDERS = [
-    Path(folder).expanduser().absolute()
-    for folder in env.items("NEXUS_SKILL_FOLDERS", f"{BASE_DIR}/.claude/skills,~/.claude/skills")
-]  # the first that has a skill wins
+NEXUS_SKILL_FOLDERS = env.folders(  # the first that has a skill wins
+    "NEXUS_SKILL_FOLDERS", f"{BASE_DIR}/.claude/skills,~/.claude/skills"
+)
 
 # The door
 NEXUS_RATE_PER_MINUTE = env.number("NEXUS_RATE_PER_MINUTE", 600, least=1)

@@ -12,6 +12,7 @@ import traceback
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import redirect_stderr
 from dataclasses import dataclass
+from pathlib import Path
 from random import Random
 from string import ascii_letters, digits
 
@@ -21,6 +22,7 @@ from django.db.utils import ConnectionHandler
 from psycopg.conninfo import make_conninfo, timeout_from_conninfo
 from psycopg.pq import Conninfo, PGconn
 
+from core import people
 from nexus_site.databases import GIVE_UP, connection_as, database_from_url, pooled
 from nexus_site.environment import (
     SHORTEST_SECRET,
@@ -405,3 +407,29 @@ class TestKeptSecret:
         made = kept_secret(file)
         assert len(made) > SHORTEST_SECRET
         assert kept_secret(file) == made
+
+
+class TestAUserWithoutAName:
+    """As containers are often run by: the system knows neither its name nor its home."""
+
+    @pytest.fixture(autouse=True)
+    def nameless(self, monkeypatch):
+        def unknown(uid):
+            raise KeyError(uid)
+
+        monkeypatch.delenv("HOME")
+        monkeypatch.setattr("pwd.getpwuid", unknown)
+        for name in ("LOGNAME", "USER", "LNAME", "USERNAME"):
+            monkeypatch.delenv(name, raising=False)
+
+    def test_has_the_skills_that_are_not_in_its_home(self):
+        found = Environment({}).folders("NEXUS_SKILL_FOLDERS", "/srv/skills, ~/.claude/skills")
+        assert found == [Path("/srv/skills")]
+
+    def test_is_told_that_it_has_no_home(self):
+        with pytest.raises(ImproperlyConfigured, match=r"NEXUS_VAR: .* has no home"):
+            Environment({"NEXUS_VAR": "~/nexus"}).path("NEXUS_VAR", Path("/srv"))
+
+    def test_is_the_operator(self):
+        assert people.system_user() == ""
+        assert people.operator().username == "operator"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from getpass import getpass, getuser
+from getpass import getpass
 from typing import Any
 
 from django.contrib.auth.management.commands import changepassword
@@ -12,7 +12,7 @@ from django.core.exceptions import ValidationError
 from django.core.management.base import CommandError
 from django.db import transaction
 
-from core.people import operator
+from core.people import operator, system_user
 from orgchart.people.passwords import give_password, lock_user
 
 TRIES = 3
@@ -26,7 +26,7 @@ class Command(changepassword.Command):
 
     def handle(self, *_args: Any, **options: Any) -> None:
         """Ask, then save."""
-        name = options["username"] or getuser()
+        name = options["username"] or system_user()
         user = User.objects.filter(username=name).first()
         if user is None:
             raise CommandError(f"there is no user {name}; see: manage.py people list")
