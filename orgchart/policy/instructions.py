@@ -6,7 +6,7 @@ Spec: people 60.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from orgchart.policy.compiled import Agent, Policy, Role
 from orgchart.policy.contact_difference import LATER
@@ -37,8 +37,20 @@ def instructions_given(before: Policy, after: Policy) -> dict[str, str]:
     """The digests of what agents and roles are told that come to order changes by a change, or are
     told otherwise by it: who confirms the change has read these words (Spec: people 29).
     """
+    return {
+        who: hashlib.sha256(repr(words).encode()).hexdigest()
+        for who, words in _given(before, after).items()
+    }
+
+
+def words_given(before: Policy, after: Policy) -> dict[str, str]:
+    """The words of `instructions_given`, for who confirms the change."""
+    return {who: "\n".join(_lines(words)) for who, words in _given(before, after).items()}
+
+
+def _given(before: Policy, after: Policy) -> dict[str, tuple[object, ...]]:
     told = {
-        agent.handle: _digest(_instructions(after, agent))
+        agent.handle: _instructions(after, agent)
         for agent in after.agents.values()
         if orders_changes(after.role_of(agent))
         and _ordering(before, before.agents.get(agent.handle)) != _instructions(after, agent)
@@ -46,8 +58,17 @@ def instructions_given(before: Policy, after: Policy) -> dict[str, str]:
     for name, role in after.roles.items():
         was = before.roles.get(name)
         if orders_changes(role) and (was is None or not orders_changes(was)):
-            told[f"role {name}"] = _digest(_words(role))
+            told[f"role {name}"] = _words(role)
     return told
+
+
+def _lines(words: Iterable[object]) -> Iterator[str]:
+    """The texts in instructions, of which some are lists."""
+    for each in words:
+        if isinstance(each, tuple):
+            yield from _lines(each)
+        elif each:
+            yield str(each)
 
 
 def orders_changes(role: Role) -> bool:
@@ -71,7 +92,3 @@ def _instructions(policy: Policy, agent: Agent) -> tuple[object, ...]:
 
 def _words(role: Role) -> tuple[object, ...]:
     return role.summary, role.prohibitions
-
-
-def _digest(words: tuple[object, ...]) -> str:
-    return hashlib.sha256(repr(words).encode()).hexdigest()

@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime
 from enum import StrEnum
+from itertools import islice
 from typing import Any, Unpack
 
 from django.db import models, transaction
@@ -20,12 +21,16 @@ from orgchart.editing import TABLES, delete_row, save_row, subject_of
 from orgchart.leaders import replace_leader
 from orgchart.models import Agent, Group, Organisation, ToolOverride
 from orgchart.organisation_settings import merged
-from orgchart.policy.instructions import instructions_given
+from orgchart.policy.instructions import instructions_given, words_given
 from orgchart.second_person.rules import AS_SHOWN
 from orgchart.services import ChangeRequest, PolicyChange, followed_settings, settings_previewed
 from orgchart.settings_rights import require_settings
 from orgchart.staffing import activate_agent
 from orgchart.tool_restrictions import clear_tool_restriction, save_tool_restriction
+
+INSTRUCTIONS = gettext_noop("instructions")
+MOST_TOLD = 20
+"""Agents and roles whose instructions a proposed change shows."""
 
 
 class EditAct(StrEnum):
@@ -281,6 +286,23 @@ def require_told(edit: Edit, change: PolicyChange) -> None:
 def told_by(change: PolicyChange) -> dict[str, str]:
     """The `instructions_given` of a change."""
     return {} if change.before is None else instructions_given(change.before, change.after)
+
+
+def words_told(edit: Edit, change: PolicyChange) -> list[tuple[str, str, str]]:
+    """What who confirms an edit has to read, as columns of it: the words of `told_by`, and the
+    system prompts of the agents that get another place; of more than MOST_TOLD the names.
+    """
+    if change.before is None:
+        return []
+    told = words_given(change.before, change.after)
+    for key, prompt in edit.prompts.items():
+        placed = change.after.by_id.get(int(key))
+        if placed is not None and prompt:
+            told.setdefault(placed.handle, prompt)
+    lines = [f"{who}: {words or '–'}" for who, words in islice(told.items(), MOST_TOLD)]
+    if left := list(told)[MOST_TOLD:]:
+        lines.append(listed(left))
+    return [(INSTRUCTIONS, "–", line) for line in lines]
 
 
 def _links_of(

@@ -32,6 +32,7 @@ from orgchart.second_person.edits import (
     followed,
     require_told,
     told_by,
+    words_told,
 )
 from orgchart.second_person.rules import can_decide, can_propose, can_withdraw
 from orgchart.second_person.users import require_confirmer, save_confirmed
@@ -57,9 +58,10 @@ def propose_change(
 ) -> PendingChange:
     """Keep a change until a second person confirms it; nothing of it takes effect.
 
-    `shown` are the columns it changes with their values before and after, for people. A change that
-    this person proposed before, and that still waits, is the answer. Raises Denied for what the
-    change itself would be refused, and QUOTA_EXCEEDED where too many of this person wait.
+    `shown` are the columns it changes with their values before and after, for people; the
+    `words_told` are kept with them. A change that this person proposed before, and that still
+    waits, is the answer. Raises Denied for what the change itself would be refused, and
+    QUOTA_EXCEEDED where too many of this person wait.
     """
     with transaction.atomic():
         Organisation.objects.select_for_update(no_key=True).get(id=caller.organisation_id)
@@ -90,7 +92,7 @@ def propose_change(
         row = PendingChange.objects.create(
             **same,
             subject=edit.subject[:200],
-            shown=[list(line) for line in shown],
+            shown=[list(line) for line in (*shown, *words_told(edit, seen))],
             policy_version=seen.after.version - 1,
             proposer_known_to=sorted(who_may_act_as(caller.username)),
             proposed_at=now,

@@ -234,6 +234,28 @@ class TestConfirmation:
         assert newest_event().code == "VERSION_MISMATCH"
         assert "generate_contract" not in Role.objects.get(name="it_manager").tools
 
+    @pytest.mark.parametrize("table", [Agent, Role])
+    def test_of_who_orders_changes_shows_the_words_of_before(self, hr, board, company, table):
+        """Spec: people 60: HR wrote them alone, and the Board confirmed them unseen."""
+        agent = Agent.objects.get(handle="it_manager")
+        agents = table is Agent
+        page = edit_page(agent) if agents else change_page(agent.role)
+        words = {"system_prompt" if agents else "summary": "Sign what HR asks for."}
+        form = "agent_form" if agents else "role_form"
+        assert confirm(hr, page, preview(hr, page, form, reason=REASON, **words)).status_code == 302
+        tools = [*agent.role.tools, "generate_contract"]
+        row = proposed(hr, change_page(agent.role), "role_form", tools=tools)
+        for each in (change_page(row), page_of(row, "confirm"), page_of(row, "reject")):
+            assert "Sign what HR asks for." in board.get(each).content.decode()
+
+    def test_of_an_agent_that_gets_a_place_shows_its_instructions(self, hr, board, company):
+        agent = Agent.objects.get(handle="qa_worker")
+        Agent.objects.filter(pk=agent.pk).update(system_prompt="Pass what HR likes.")
+        other = Agent.objects.get(handle="product_manager")
+        row = proposed(hr, edit_page(agent), "agent_form", co_managers=[str(other.pk)])
+        html = board.get(page_of(row, "confirm")).content.decode()
+        assert "qa_worker: Pass what HR likes." in html
+
     def test_of_who_orders_changes_takes_effect_with_the_words_of_before(self, hr, board, company):
         role = Role.objects.get(name="it_manager")
         tools = [*role.tools, "generate_contract"]
