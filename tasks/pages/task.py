@@ -119,7 +119,7 @@ def _release(call: ActRequest) -> Answer:
             expected_version=call.version,
             now=call.now,
         )
-    said = gettext("#%(task)s has no owner; another agent can claim it.")
+    said = gettext("#%(task)s has no owner; any agent that it is for can claim it.")
     return said % {"task": call.row.number}
 
 
@@ -129,6 +129,17 @@ def _facts(task: Task) -> list[tuple[str, str]]:
         (gettext("State"), task.get_status_display()),
         (gettext("Owner"), task.owner.handle if task.owner else gettext("none")),
     ]
+
+
+def _content(task: Task) -> str:
+    """What is approved: the texts and the metadata that an approval ends with."""
+    return "\n\n".join(part for part in (task.description, _metadata(task)) if part)
+
+
+def _metadata(task: Task) -> str:
+    if not task.metadata:
+        return ""
+    return json.dumps(task.metadata, indent=2, ensure_ascii=False, sort_keys=True)
 
 
 def waits_for_approval(task: Task) -> bool:
@@ -160,6 +171,7 @@ APPROVE = Act(
     form=ApprovalForm,
     version=lambda task: int(task.version),
     facts=_facts,
+    text=_content,
     icon="check_circle",
 )
 WITHDRAW = Act(
@@ -179,7 +191,8 @@ RELEASE = Act(
     title=_("Release task"),
     deed=Deed.RELEASE_TASK,
     explanation=_(
-        "The owner loses the task; its state and content stay. Another agent can claim it. "
+        "The owner loses the task; its state and content stay. Any agent that the task is for can "
+        "claim it, the same one too: pause that agent first to prevent it. "
         "Your reason appears in the discussion."
     ),
     perform=_release,
@@ -255,9 +268,7 @@ def task_context(request: HttpRequest, task: Task, subject: str) -> dict[str, An
     shown: dict[str, Any] = {
         "task": task,
         "drawing": draw(neighbourhood(task.id)),
-        "metadata": json.dumps(task.metadata, indent=2, ensure_ascii=False, sort_keys=True)
-        if task.metadata
-        else "",
+        "metadata": _metadata(task),
         "past": _described(events[:MAX_EVENTS]),
         "older": len(events) > MAX_EVENTS,
         "needs_approval": waits_for_approval(task),

@@ -198,6 +198,18 @@ class TestApproval:
         assert "Approve the work" not in html
         assert "Withdraw the approval" in html
 
+    def test_shows_what_it_approves(self, at, team, begun):
+        """The task's page, which the person read, may be older than the page of the approval."""
+        services.update_task(
+            caller=caller_of(team, "devops-leader"),
+            task_id=str(begun.number),
+            update=TaskUpdate(description="Never tested.", metadata={"commit": "c0ffee"}),
+            now=NOW,
+        )
+        html = at(PeopleGroup.BOARD).get(act_of(begun, "approve")).content.decode()
+        assert "Never tested." in html
+        assert "c0ffee" in html
+
     def test_needs_no_remark(self, at, begun):
         at(PeopleGroup.BOARD).post(
             act_of(begun, "approve"), {"reason": "", "version": begun.version}
