@@ -8,8 +8,9 @@ from core.database import in_transaction
 from core.permissions import PeopleGroup
 from orgchart.models import Organisation, PendingChange
 from orgchart.second_person.vocabulary import PendingState
-from tests.admin.forms import confirm, preview
-from tests.admin.places import change_page, page_of
+from tests.admin.forms import confirm, filled, preview
+from tests.admin.places import act_page, change_page, page_of
+from tests.rows import newest_event
 from tests.workspace.git.world import a_root, ensure_repositories, run_git
 from workspace.git import importing, running
 from workspace.git.models import Branch, BranchMove, MoveKind, Repository
@@ -190,3 +191,22 @@ class TestAProposal:
         self.decide(board, proposed)
         state = PendingChange.objects.get().state
         assert (state, setting(company)) == (PendingState.PROPOSED, "")
+
+
+class TestAPushBack:
+    def test_is_of_the_commit_that_was_shown(self, board, company, other, repository):
+        """An agent merges while a person reads: they published what they had not seen."""
+        save(board, company, previewed(board, company, other))
+        row = Repository.objects.get()
+        trunk = Branch.objects.filter(repository=row, name="trunk")
+        page, commit = act_page(row, "push-back"), trunk.get().commit
+        assert commit in board.get(page).content.decode()
+        read = filled(board, page, "act-form", reason=REASON)
+        me = ("-c", "user.name=x", "-c", "user.email=x@x")
+        merge = ("commit-tree", "-m", "Merge", "-p", commit, f"{commit}^{{tree}}")
+        folder = str(bare_of(company.organisation).folder)
+        trunk.update(commit=run_git("--git-dir", folder, *me, *merge))
+        assert "changed after you read it" in board.post(page, read).content.decode()
+        assert (newest_event().action, newest_event().code) == ("human.denied", "VERSION_MISMATCH")
+        trunk.update(commit=commit)
+        assert board.post(page, read).status_code == 302

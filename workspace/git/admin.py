@@ -2,20 +2,41 @@
 
 from __future__ import annotations
 
+from django import forms
 from django.contrib import admin
 from django.utils.translation import gettext, pgettext
 from django.utils.translation import gettext_lazy as _
 
-from core.admin.acts import Act, ActingAdmin, ActRequest, Answer
+from core.admin.acts import SEEN_IS_MISSING, Act, ActingAdmin, ActRequest, Answer, FileForm
 from core.admin.base import BrowseAdmin, computed_column, listed
 from core.permissions import Deed
 from workspace.git.models import BranchMove, Repository
 from workspace.git.pushing_back import push_back
 
 
+class CommitForm(FileForm):
+    """Why, and the commit that was looked at."""
+
+    digest = forms.RegexField(
+        r"^(?:[0-9a-f]{40}|[0-9a-f]{64})\Z",
+        widget=forms.HiddenInput,
+        error_messages=SEEN_IS_MISSING,
+    )
+
+
+def _commit(row: Repository) -> str:
+    """The commit that the main branch is at."""
+    found = row.branches.filter(name=row.main).values_list("commit", flat=True).first()
+    return str(found or "")
+
+
 def _push_back(call: ActRequest) -> Answer:
     commit = push_back(
-        repository_id=call.row.id, reason=call.reason, caller=call.person, now=call.now
+        repository_id=call.row.id,
+        reason=call.reason,
+        caller=call.person,
+        now=call.now,
+        expected_commit=call.digest,
     )
     said = {"source": call.row.source, "branch": call.row.main, "commit": commit}
     return gettext("%(source)s has %(branch)s at %(commit)s.") % said
@@ -27,11 +48,17 @@ PUSH_BACK = Act(
     icon="publish",
     deed=Deed.PUSH_BACK,
     explanation=_(
-        "The main branch, with everything that was merged into it, is pushed to the repository "
-        "that it was imported from. Nothing there is overwritten."
+        "The main branch, with everything that was merged into it up to the commit below, is "
+        "pushed to the repository that it was imported from. Nothing there is overwritten."
     ),
     perform=_push_back,
-    facts=lambda row: [(pgettext("recipient", "To"), row.source), (gettext("Branch"), row.main)],
+    form=CommitForm,
+    version=_commit,
+    facts=lambda row: [
+        (pgettext("recipient", "To"), row.source),
+        (gettext("Branch"), row.main),
+        (gettext("Commit"), _commit(row)),
+    ],
     possible=lambda row: bool(row.source),
 )
 

@@ -15,7 +15,7 @@ from django.db.models import Exists, OuterRef, Q
 from core.actions import Action
 from core.actors import Actor, System
 from core.database import hold_lock, needs_transaction
-from core.decision import Code, Denied, refuse
+from core.decision import Code, Denied, refuse, stale
 from core.permissions import Deed, require_deed
 from ledger.services import record
 from toolbox.scheduler import act_in_time
@@ -50,6 +50,7 @@ def push_back(
     caller: Actor,
     now: datetime,
     seconds: float = IMPORT_SECONDS,
+    expected_commit: str = "",
 ) -> str:
     """Push the main branch to the repository's source, forward only; the commit that it has then.
 
@@ -57,8 +58,9 @@ def push_back(
     push finds the commit there already, and records it. A person pushes again what was pushed
     before: the source may have been set back since, by a backup of its own.
     Raises Denied NOT_YOURS for a person without the right, INVALID_PARAMS without a reason,
-    INVALID_TRANSITION for a repository that was not imported or whose source moved on,
-    DRIVER_UNAVAILABLE where its folder is gone.
+    VERSION_MISMATCH where the branch is not at the expected commit, INVALID_TRANSITION for a
+    repository that was not imported or whose source moved on, DRIVER_UNAVAILABLE where its folder
+    is gone.
     """
     require_deed(caller, Deed.PUSH_BACK, reason=reason)
     repository = Repository.objects.select_related("organisation").get(id=repository_id)
@@ -73,6 +75,8 @@ def push_back(
                 "name the other repository with `org set ORG repository=…` before agents work",
                 rule="the main branch is pushed back (spec: hands 22)",
             )
+        if expected_commit not in ("", main.commit):
+            raise Denied(stale(f"branch {repository.main}", "look at its commit, and push again"))
         if main.commit == repository.pushed_back and isinstance(caller, System):
             return main.commit
         _record(repository, Action.REPOSITORY_PUSH_STARTED, main.commit, caller, reason, now)
