@@ -8,7 +8,7 @@ from django.db import transaction
 
 from core.actors import Person
 from core.database import planned_for_values
-from core.decision import Code, refuse
+from core.decision import Code, refuse, require_version
 from core.permissions import Deed, require_deed
 from mailroom.delivery import send_as
 from mailroom.inbox import mark_read
@@ -21,11 +21,19 @@ MOST_MARKED = 1000
 """Mails that are marked as read at once: a second or two."""
 
 
-def answer_report(*, mail_id: str, text: str, person: Person, now: datetime) -> str:
+def answer_report(
+    *,
+    mail_id: str,
+    text: str,
+    person: Person,
+    now: datetime,
+    expected_version: int | None = None,
+) -> str:
     """Send the sender of a mail to the Board an answer from the Board; returns its id.
 
     Raises Denied NOT_YOURS for a person of another group, NOT_FOUND for any other mail,
-    RECIPIENT_INACTIVE where its sender is deactivated.
+    RECIPIENT_INACTIVE where its sender is deactivated, VERSION_MISMATCH where another person
+    answered it or marked it as read since.
     """
     require_deed(person, Deed.ANSWER_REPORT)
     row = _report(mail_id, person)
@@ -33,6 +41,13 @@ def answer_report(*, mail_id: str, text: str, person: Person, now: datetime) -> 
     if sender is None:
         raise refuse(Code.NOT_FOUND, NO_SUCH_MAIL, "look at the list again")
     with transaction.atomic():
+        row = Mail.objects.select_for_update(of=("self",)).get(id=row.id)
+        require_version(
+            f"mail {row.id}",
+            "look at its thread: another person answered it, or marked it as read",
+            expected=expected_version,
+            current=row.version,
+        )
         answer = send_as(
             caller=person,
             recipient=sender,

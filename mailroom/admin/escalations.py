@@ -5,7 +5,6 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any
 
-from django import forms
 from django.contrib import admin
 from django.db.models import Q, QuerySet
 from django.http import HttpRequest
@@ -26,12 +25,6 @@ from mailroom.vocabulary import UNSETTLED
 
 MOST_NAMED = 20
 """Other escalations of its thread that the page of an answer names."""
-
-
-class EscalationAnswerForm(ReportAnswerForm):
-    """The Board's answer, and the version that was read."""
-
-    version = forms.IntegerField(widget=forms.HiddenInput)
 
 
 def _answer(call: ActRequest) -> Answer:
@@ -89,7 +82,7 @@ ANSWER = Act(
         "gets a system mail. All that waits in the thread is then answered."
     ),
     perform=_answer,
-    form=EscalationAnswerForm,
+    form=ReportAnswerForm,
     possible=lambda row: row.state in UNSETTLED,
     version=version_of,
     facts=_facts,

@@ -9,12 +9,12 @@ from django.contrib import admin
 from django.db.models import Q, QuerySet
 from django.db.models.expressions import OrderBy
 from django.http import HttpRequest
-from django.utils.translation import gettext
+from django.utils.translation import gettext, pgettext
 from django.utils.translation import gettext_lazy as _
 from unfold.contrib.filters.admin import DropdownFilter
 from unfold.widgets import UnfoldAdminTextareaWidget, UnfoldBooleanSwitchWidget
 
-from core.admin.acts import Act, ActingAdmin, ActRequest, Answer
+from core.admin.acts import SEEN_IS_MISSING, Act, ActingAdmin, ActRequest, Answer
 from core.admin.base import choice_column, computed_column
 from core.admin.bounded import newest, newest_first
 from core.admin.once import OnceForm
@@ -65,7 +65,9 @@ class ReadFilter(DropdownFilter):
 
 
 class ReportAnswerForm(OnceForm):
-    """The Board's answer."""
+    """The Board's answer, and the version that was read."""
+
+    version = forms.IntegerField(widget=forms.HiddenInput, error_messages=SEEN_IS_MISSING)
 
     reply = forms.CharField(
         label=_("Reply"),
@@ -77,7 +79,11 @@ class ReportAnswerForm(OnceForm):
 
 def _answer(call: ActRequest) -> Answer:
     mail_id = answer_report(
-        mail_id=call.row.id, text=str(call.data["reply"]), person=call.person, now=call.now
+        mail_id=call.row.id,
+        text=str(call.data["reply"]),
+        person=call.person,
+        now=call.now,
+        expected_version=call.version,
     )
     return gettext("Answered with %(mail)s.") % {"mail": mail_id}
 
@@ -105,6 +111,10 @@ def _mark_read(call: ActRequest) -> Answer:
     return gettext("Marked as read: no answer is needed.")
 
 
+def _facts(row: Mail) -> list[tuple[str, str]]:
+    return [(gettext("Subject"), row.subject), (pgettext("sender", "From"), row.from_agent)]
+
+
 MARK_READ = Act(
     name="mark-read",
     title=_("No answer needed"),
@@ -114,6 +124,7 @@ MARK_READ = Act(
     perform=_mark_read,
     form=MarkReadForm,
     possible=lambda row: row.recipient_id is None and row.sender_id and row.read_at is None,
+    facts=_facts,
     text=lambda row: row.body,
 )
 ANSWER = Act(
@@ -125,6 +136,8 @@ ANSWER = Act(
     perform=_answer,
     form=ReportAnswerForm,
     possible=lambda row: row.recipient_id is None and row.sender_id is not None,
+    version=lambda row: int(row.version),
+    facts=_facts,
     text=lambda row: row.body,
 )
 

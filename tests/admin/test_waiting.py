@@ -20,6 +20,7 @@ from ledger.sealer import Backlog
 from mailroom.models import Escalation, Mail, OutgoingNotice
 from nexus_site.console import desk
 from orgchart.models import PendingChange
+from tests.admin.forms import filled
 from tests.company import load_company
 from toolbox.models import JobRun
 from workspace.models import Deployment, Skill
@@ -308,9 +309,23 @@ class TestAReport:
     def test_waits_until_it_is_answered(self, board, company, well):
         mail = report(company)
         assert number(board.get("/admin/").content.decode()) == "1"
-        board.post(f"/admin/mailroom/mail/{mail}/answer/", {"reply": "Thank you."})
+        board.post(f"/admin/mailroom/mail/{mail}/answer/", {"reply": "Thank you.", "version": 1})
         assert number(board.get("/admin/").content.decode()) == "0"
         assert Mail.objects.get(id=mail).read_at is not None
+
+    def test_that_another_person_answered_meanwhile_is_not_answered_again(
+        self, sign_in, board, company, well
+    ):
+        """Its sender got two answers, and neither person knew of the other's."""
+        page = f"/admin/mailroom/mail/{report(company)}/answer/"
+        late = filled(board, page, "act-form", reply="No.")
+        assert f"<dd>{Mail.objects.get().subject}</dd>" in board.get(page).content.decode()
+        board.post(page, filled(board, page, "act-form", reply="Yes."))
+        html = board.post(page, late).content.decode()
+        assert "another person answered it" in html
+        assert [mail.body for mail in Mail.objects.filter(to_agent="ceo")] == ["Yes."]
+        fresh = filled(board, page, "act-form", reply="One more word.")
+        assert board.post(page, fresh).status_code == 302
 
     def test_waits_until_it_is_marked_as_read(self, board, company, well):
         mail = report(company)
