@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection
+from datetime import datetime
 from typing import Any
 
 from core.actions import Action
@@ -39,3 +40,13 @@ def agents_of_changes(
     return frozenset(
         subject.removeprefix("agent:") for action, subject in found if action in actions
     )
+
+
+def times_of_changes(organisation_id: int, actor: str, *, newest: int) -> list[datetime]:
+    """When an actor made those of an organisation's newest changes that are its own."""
+    changes = Event.objects.filter(
+        organisation_id=organisation_id, details__has_key="policy_version"
+    )
+    with planned_for_values():
+        found = list(changes.order_by("-seq").values_list("actor", "at")[:newest])
+    return [at for by, at in found if by == actor]

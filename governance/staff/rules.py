@@ -14,6 +14,8 @@ from orgchart.policy.readership import may_contact
 from orgchart.policy.separation import JUDGES, ORGANISATION_TOOLS
 from orgchart.policy.vocabulary import BOARD, KINDS, RESERVED, Kind, ToolMode
 
+MOST_RESTRICTIONS = 200
+"""Tool restrictions that an agent changes within an hour."""
 LEADER = "leader"
 """A name in a group that says nothing but a place."""
 PEOPLE = "tell your superior: only people change this, in the admin"
@@ -216,6 +218,22 @@ def can_restrict_tools(who: Agent, target: Agent) -> Decision:
         f"{target.handle} does not report to {who.handle}",
         "name an agent that reports to you; manage_tools with action list shows the restrictions",
         rule="a manager restricts its own workers' tools (spec: tools 15)",
+    )
+
+
+def can_restrict_again(who: Agent, in_last_hour: int) -> Decision:
+    """Decide whether a manager may change another restriction now (Spec: tools 15).
+
+    Each is another version of the organisation, on which no form that a person has open is saved.
+    """
+    if in_last_hour < MOST_RESTRICTIONS:
+        return Allow("a manager restricts its own workers' tools (spec: tools 15)")
+    return deny(
+        Code.RATE_LIMITED,
+        f"{who.handle} has changed {MOST_RESTRICTIONS} tool restrictions within an hour",
+        "wait an hour; manage_tools with action list shows the restrictions",
+        rule="people can change the organisation meanwhile (spec: tools 15)",
+        retry_after=3600,
     )
 
 

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from django.db import transaction
 
 from contracts.vocabulary import OrgAct
 from core import paging
+from core.database import is_in_last
 from core.decision import Allow, Code, refuse
 from governance.results import ChangedTool, ToolRestrictions
 from governance.staff import org_changes, rules
+from ledger.history import times_of_changes
 from mailroom.delivery import send_system_mail
 from orgchart import catalogue
 from orgchart.models import ToolOverride
@@ -21,6 +23,10 @@ from orgchart.policy.vocabulary import ToolMode
 from orgchart.tool_restrictions import clear_tool_restriction, set_tool_restriction
 from toolbox.caller import Caller
 from toolbox.quoting import one_line
+
+HOUR = timedelta(hours=1)
+LOOKED_AT = 1000
+"""The newest changes of an organisation among which those of an agent are counted."""
 
 
 def list_tool_restrictions(
@@ -72,13 +78,12 @@ def restrict_tool(
 
     Raises Denied: NOT_FOUND, NOT_YOURS for an agent that does not report to the caller or a
     restriction set by another agent, INVALID_PARAMS for a mode it does not
-    have now, VERSION_MISMATCH.
+    have now, VERSION_MISMATCH, RATE_LIMITED for too many within an hour.
     """
     left = frozenset(modes)
     with transaction.atomic():
         version = org_changes.require_policy(caller.policy, expected_version)
-        worker = _worker(caller, agent)
-        _use_change(caller, worker, now)
+        worker = _worker_to_change(caller, agent, now)
         restriction = _lock_restriction(worker, tool)
         if restriction is not None:
             _require_changeable(caller, worker, restriction)
@@ -111,12 +116,11 @@ def restore_tool(
 ) -> ChangedTool:
     """Remove a restriction that the caller set: the role's modes of the tool apply again.
 
-    Raises Denied: NOT_FOUND where there is none, NOT_YOURS, VERSION_MISMATCH.
+    Raises Denied: NOT_FOUND where there is none, NOT_YOURS, VERSION_MISMATCH, RATE_LIMITED.
     """
     with transaction.atomic():
         version = org_changes.require_policy(caller.policy, expected_version)
-        worker = _worker(caller, agent)
-        _use_change(caller, worker, now)
+        worker = _worker_to_change(caller, agent, now)
         restriction = _lock_restriction(worker, tool)
         if restriction is None:
             raise refuse(
@@ -144,6 +148,16 @@ def _is_told_reason(caller: Caller, set_by: str) -> bool:
 def _worker(caller: Caller, name: str) -> Agent:
     worker = org_changes.find_agent(caller, name)
     caller.require(rules.can_restrict_tools(caller.agent, worker))
+    return worker
+
+
+def _worker_to_change(caller: Caller, name: str, now: datetime) -> Agent:
+    """A worker whose restrictions the caller changes: few enough in an hour, and by contract."""
+    worker = _worker(caller, name)
+    times = times_of_changes(caller.organisation_id, caller.actor, newest=LOOKED_AT)
+    recent = sum(is_in_last(HOUR, at, now=now) for at in times)
+    caller.require(rules.can_restrict_again(caller.agent, recent))
+    _use_change(caller, worker, now)
     return worker
 
 

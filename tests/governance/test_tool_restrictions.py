@@ -1,7 +1,10 @@
 """manage_tools through the door: only downward, only tighter, only one's own back."""
 
+from datetime import timedelta
+
 import pytest
 
+from governance.staff import rules
 from ledger.models import Event
 from mailroom.models import Mail
 from orgchart.compiling import compile_policy
@@ -97,6 +100,21 @@ class TestTighten:
         assert tighten(nexus, modes=[])["ok"]
         assert tighten(nexus, modes=["chat_safe"])["error_code"] == "INVALID_PARAMS"
         assert mail(nexus) == "TOOL_DENIED"
+
+    def test_is_done_a_limited_number_of_times_within_an_hour(self, nexus, monkeypatch):
+        """A manager in a loop made each form of the organisation out of date that a person read."""
+        monkeypatch.setattr(rules, "MOST_RESTRICTIONS", 2)
+        assert tighten(nexus)["ok"]
+        assert restore(nexus)["ok"]
+        version = compile_policy(nexus.id).version
+        for answer in (tighten(nexus), restore(nexus)):
+            assert answer["error_code"] == "RATE_LIMITED"
+        assert compile_policy(nexus.id).version == version
+        params = {"action": "tighten", "agent": "backend_worker", "tool": "send_mail", "modes": []}
+        later = NOW + timedelta(hours=2)
+        caller = caller_of(nexus, "it_manager")
+        answer = door.call(caller, "manage_tools", {**params, "reason": "because"}, now=later)
+        assert answer.body["ok"]
 
     def test_is_for_who_holds_the_tool(self, nexus):
         for handle in ("ceo", "hr_manager", "product_manager", "backend_worker"):
