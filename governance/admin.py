@@ -29,6 +29,8 @@ from orgchart.second_person.edits import activating
 from orgchart.second_person.services import propose_change, waiting_sentence
 from orgchart.services import SecondPersonNeeded
 from orgchart.staffing import activate_agent, deactivate_agent
+from tasks.models import Task
+from tasks.vocabulary import UNFINISHED
 
 COUNTED = 1000
 SHOWN = 200
@@ -49,9 +51,10 @@ def _deactivate(call: ActRequest) -> Answer:
         expected_version=call.version,
         now=call.now,
     )
-    return gettext("%(row)s is deactivated; what it held went to its superior.") % {
-        "row": call.row.handle
-    }
+    return gettext(
+        "%(row)s is deactivated; what it issued and its unread mail went to its superior. "
+        "Contracts that it worked on stay open."
+    ) % {"row": call.row.handle}
 
 
 def _activate(call: ActRequest) -> Answer:
@@ -105,10 +108,14 @@ def _policy_version(agent: Agent) -> int:
 
 
 def open_work(agent: Agent) -> list[tuple[str, str]]:
-    """What an agent holds now: the work that its superior takes over."""
+    """What an agent holds now."""
+    held = open_contracts_of(agent.id)
+    tasks = Task.objects.filter(owner=agent, status__in=UNFINISHED)
     unread = Mail.objects.filter(recipient=agent, read_at=None).order_by()[:COUNTED].count()
     return [
-        (gettext("Open contracts"), str(open_contracts_of(agent.id).count())),
+        (gettext("Open contracts that it works on"), str(held.filter(assignee=agent).count())),
+        (gettext("Open contracts that it issued"), str(held.filter(issuer=agent).count())),
+        (gettext("Unfinished tasks"), str(tasks.count())),
         (gettext("Unread mails"), f"{unread}{'+' if unread == COUNTED else ''}"),
         (gettext("Keys in use"), str(agent.keys.filter(revoked_at=None).count())),
         (gettext("Reports to"), str(agent.reports_to or "board")),
@@ -124,8 +131,9 @@ DEACTIVATE = Act(
     explanation=(
         _(
             "The agent can no longer call, receives no mail and leads no group. Its keys are "
-            "revoked; its open work and unread mail go to its superior. Its name, mails and events "
-            "stay."
+            "revoked; the contracts that it issued and its unread mail go to its superior, its "
+            "tasks are free for others. Contracts that it works on stay open until their issuers, "
+            "who are told, or the Board cancel them. Its name, mails and events stay."
         )
     ),
     perform=_deactivate,
@@ -146,6 +154,7 @@ ACTIVATE = Act(
     perform=_activate,
     possible=lambda agent: not agent.active,
     version=_policy_version,
+    facts=open_work,
     text=partial(_effects, active=True),
 )
 

@@ -64,6 +64,16 @@ def _facts(row: Contract) -> list[tuple[str, str]]:
     ]
 
 
+def _submitted(row: Contract) -> str:
+    """The work that is decided on: what the assignee submitted last, and what QA found in it."""
+    found = row.reports.filter(submission__isnull=False).order_by("-submission").first()
+    if found is None:
+        return ""
+    verdicts = Verdict.objects.filter(report_id=found.id).select_related("judge").order_by("id")
+    said = [f"{each.finding} ({each.judge.handle}): {each.body}" for each in verdicts]
+    return "\n\n".join(each for each in (found.title, found.body, found.commit, *said) if each)
+
+
 def _act(outcome: ContractOutcome, title: Text, explanation: Text, **more: Any) -> Act:
     return Act(
         name=f"close-{outcome}",
@@ -85,7 +95,10 @@ def _own_in_review(row: Contract) -> bool:
 CANCEL = _act(
     ContractOutcome.CANCELLED,
     _("Cancel the contract"),
-    _("The contract ends: its coding mode and its channels close, and its assignee is notified."),
+    _(
+        "The contract ends: its coding mode and its channels close, and its assignee is notified. "
+        "Contracts that the assignee issued to others for this work go on."
+    ),
     icon="cancel",
     danger=True,
     possible=lambda row: row.state not in FINAL_STATES,
@@ -96,6 +109,7 @@ PASS = _act(
     _("The Board takes what it ordered. The contract is final from then on."),
     icon="check_circle",
     possible=_own_in_review,
+    text=_submitted,
 )
 FAIL = _act(
     ContractOutcome.FAILED,
@@ -104,6 +118,7 @@ FAIL = _act(
     icon="thumb_down",
     danger=True,
     possible=_own_in_review,
+    text=_submitted,
 )
 
 
@@ -113,6 +128,7 @@ REWORK = _act(
     _("The assignee works on it again and submits it once more; the reason says what is missing."),
     icon="undo",
     possible=_own_in_review,
+    text=_submitted,
 )
 
 

@@ -51,6 +51,15 @@ def _revoke(call: ActRequest) -> Answer:
     }
 
 
+def _key_facts(key: ApiKey) -> list[tuple[str, str]]:
+    """Whose key it is, and with which others that agent goes on."""
+    others = ApiKey.objects.filter(agent=key.agent, revoked_at=None).exclude(pk=key.pk)
+    return [
+        (gettext("Agent"), key.agent.handle),
+        (gettext("Its other keys in use"), str(others.count())),
+    ]
+
+
 ISSUE = Act(
     name="issue-key",
     title=_("Issue a key"),
@@ -67,8 +76,11 @@ REVOKE = Act(
     icon="key_off",
     danger=True,
     deed=Deed.REVOKE_KEY,
-    explanation=_("The key stops working immediately. This cannot be undone."),
+    explanation=_(
+        "The key stops working immediately. This cannot be undone. Other keys keep working."
+    ),
     perform=_revoke,
+    facts=_key_facts,
     possible=lambda key: key.revoked_at is None,
 )
 

@@ -101,6 +101,12 @@ class TestKeys:
         page = board.get(act_page(key, "revoke")).content.decode()
         assert "is not possible now" in page
 
+    def test_are_revoked_with_a_word_about_the_others_of_their_agent(self, board, worker):
+        key = ApiKey.objects.get(agent=worker)
+        act(board, worker, "issue-key")
+        html = board.get(act_page(key, "revoke")).content.decode()
+        assert "<dt>Its other keys in use</dt><dd>1</dd>" in html
+
     def test_are_listed_by_prefix_only(self, observer, worker):
         key = ApiKey.objects.get(agent=worker)
         html = observer.get(list_page(ApiKey)).content.decode()
@@ -156,7 +162,7 @@ class TestActivity:
 
     def test_says_before_what_the_agent_holds(self, board, worker, company):
         html = board.get(act_page(worker, "deactivate")).content.decode()
-        for line in ["Open contracts", "Unread mails", "Keys in use"]:
+        for line in ["Open contracts that it works on", "Unread mails", "Keys in use"]:
             assert line in html
 
 
@@ -267,6 +273,20 @@ class TestContracts:
         assert Contract.objects.count() == 1
         board.post(page, filled(board, page, "issue-form", title="T", body="B", to="ceo"))
         assert Contract.objects.count() == 2
+
+    def test_are_decided_on_a_page_that_shows_the_work(self, board, company):
+        """Another member of the Board may have sent back what the contract's page showed."""
+        page = f"{ISSUE}?organisation={company.organisation.id}"
+        board.post(page, filled(board, page, "issue-form", title="T", body="B", to="ceo"))
+        row = Contract.objects.get()
+        company.call("ceo", "accept_contract", contract_id=row.id)
+        submits = {"type": "report", "contract_ref": row.id, "submits": True, "subject": "Paris"}
+        for body in ("The first.", "The second."):
+            company.call("ceo", "send_mail", to="board", body=body, **submits)
+            for name in ("close-passed", "close-failed", "close-rework"):
+                html = board.get(act_page(row, name)).content.decode()
+                assert body in html
+            act(board, row, "close-rework")
 
     def test_are_not_issued_for_a_person_who_signs_out_meanwhile(self, board, company, monkeypatch):
         page = f"{ISSUE}?organisation={company.organisation.id}"

@@ -55,6 +55,7 @@ CANCEL = Act(
         (pgettext("sender", "From"), row.opener.handle),
         (pgettext("recipient", "To"), row.assignee.handle),
     ],
+    text=lambda row: row.instruction,
     possible=lambda row: row.state in UNENDED,
 )
 

@@ -110,7 +110,7 @@ CLOSE = Act(
     explanation=_(
         "The session is in chat_safe mode from the next call on. Where a contract opened the mode "
         "here, it ends in all sessions of this contract; the contract itself continues, and only a "
-        "person opens the mode again."
+        "person opens the mode again. Other contracts of the agent open it as before."
     ),
     perform=_close,
     possible=_has_open_grant,
