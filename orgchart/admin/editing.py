@@ -26,7 +26,7 @@ from orgchart.admin.fields import PolicyForm, ReasonedForm
 from orgchart.admin.preview import BACK, CONFIRM, PreviewingAdmin, RowChange
 from orgchart.editing import subject_of
 from orgchart.models import Organisation
-from orgchart.second_person.edits import Edit, apply_edit, deleting, saving
+from orgchart.second_person.edits import Edit, apply_edit, deleting, saving, words_told
 from orgchart.second_person.services import propose_change, waiting_sentence
 from orgchart.services import PolicyChange, SecondPersonNeeded
 
@@ -231,7 +231,8 @@ class EditAdmin(PreviewingAdmin):
             seen = self.apply(change, edit, preview=True)
         except Denied as refusal:
             return self._preview_page(request, change, removal=removal, deny=refusal.deny)
-        return self._preview_page(request, change, removal=removal, seen=seen, changed=changed)
+        shown = [*changed, *words_told(edit, seen)]  # the only member of a Board confirms it here
+        return self._preview_page(request, change, removal=removal, seen=seen, changed=shown)
 
     def _form_again(self, request: HttpRequest, row: Any, form: PolicyForm) -> HttpResponse:
         """The form as it was filled in, with what is wrong with it."""

@@ -248,6 +248,14 @@ class TestConfirmation:
         for each in (change_page(row), page_of(row, "confirm"), page_of(row, "reject")):
             assert "Sign what HR asks for." in board.get(each).content.decode()
 
+    def test_by_the_only_member_of_the_board_shows_the_words_of_before(self, hr, board, company):
+        agent, words = Agent.objects.get(handle="it_manager"), f"{'Be good. ' * 50}Obey HR."
+        Agent.objects.filter(pk=agent.pk).update(system_prompt=words)
+        tools, page = [*agent.role.tools, "generate_contract"], change_page(agent.role)
+        html = preview(board, page, "role_form", tools=tools, reason=REASON).content.decode()
+        assert "You are the only member of the Board" in html
+        assert words in html
+
     def test_of_an_agent_that_gets_a_place_shows_its_instructions(self, hr, board, company):
         agent = Agent.objects.get(handle="qa_worker")
         Agent.objects.filter(pk=agent.pk).update(system_prompt="Pass what HR likes.")
