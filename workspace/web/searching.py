@@ -11,8 +11,8 @@ from django.conf import settings
 
 from core.decision import Code, listed, refuse
 from core.outgoing import close_after, trusted
-from core.terminal import printable
 from toolbox.caller import Caller
+from toolbox.quoting import one_line
 from workspace.services import unavailable
 from workspace.web.fetching import BadPage, unpacked
 
@@ -48,7 +48,7 @@ def _hits_of_searxng(answer: Any) -> Any:
     """It asks other engines, and answers none at all as it answers that these found nothing."""
     silent = answer.get("unresponsive_engines", [])
     if silent and not answer["results"]:
-        names = listed([printable(str(name))[:40] for name, *_ in silent], most=5)
+        names = listed([one_line(str(name))[:40] for name, *_ in silent], most=5)
         _fail(f"found nothing, and engines that it asks did not answer: {names}")
     return answer["results"]
 
@@ -92,7 +92,7 @@ def search(query: str, limit: int) -> list[Hit]:
         rows = provider.hits(_ask(provider, address, query, limit))
         return [_hit(row, provider.snippet) for row in rows[:limit]]
     except (httpx.HTTPError, OSError, BadPage) as problem:
-        _fail(f"did not answer ({type(problem).__name__}: {printable(str(problem))[:100]})")
+        _fail(f"did not answer ({type(problem).__name__}: {one_line(str(problem))[:100]})")
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
         _fail("answered something that is no list of results")
 
