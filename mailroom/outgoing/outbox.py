@@ -6,7 +6,10 @@ import random
 import time
 import uuid
 from collections.abc import Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
 from datetime import datetime, timedelta
+from functools import partial
 from typing import Any
 
 import structlog
@@ -33,7 +36,7 @@ from mailroom.vocabulary import NoticeState
 from orgchart.models import Organisation
 from orgchart.policy.compiled import Policy
 from orgchart.policy_cache import current_policy
-from toolbox.scheduler import act_in_time
+from toolbox.scheduler import act_in_time, answers_of_each
 
 log = structlog.get_logger(__name__)
 
@@ -49,8 +52,10 @@ FIRST_WAIT = 5.0
 LONGEST_WAIT = 6 * 3600.0
 CLAIMED_FOR = timedelta(seconds=60)
 """How long a sender may take; after this time another one may claim the notice."""
-AT_ONCE = 3
-"""Notices of one claim: few enough to send them all to slow receivers within CLAIMED_FOR."""
+AT_ONCE = 50
+"""Notices of one claim, which are sent at once: a slow receiver takes the time of no other."""
+EMAILS_AT_ONCE = 3
+"""E-mails among them: the server is one for all, and takes few sessions of one sender."""
 SLOW, LEFT_ALONE = timedelta(seconds=5), timedelta(seconds=60)
 """After a failed attempt longer than SLOW, the receiver gets no other attempt for LEFT_ALONE."""
 MOST_RESENT = 1000
@@ -112,16 +117,39 @@ def notify_board(
     return len(rows)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Attempt:
+    """What became of sending a notice once; `no_session` where the mail server gave it none."""
+
+    problem: str = ""
+    took: timedelta = timedelta()
+    no_session: bool = False
+
+
 def send_due(now: datetime) -> int:
     """Send what is due. Each row is claimed first, sent outside any transaction, then saved.
 
-    Receivers may be slow, so every claim and every result is saved with the time of that moment.
+    Receivers may be slow, so those of one claim are waited for together, in threads that ask the
+    database for nothing, and every claim and result is saved with the time of that moment.
     """
-    return act_in_time(_claim, _send, now=now, seconds=BUDGET)
+    attempts: dict[OutgoingNotice, Future[Attempt]] = {}
+    with ThreadPoolExecutor(AT_ONCE) as senders:
+
+        def begin(at: datetime) -> list[OutgoingNotice]:
+            begun = answers_of_each(_claim(at), partial(_begin, senders))
+            attempts.update(begun)
+            return list(begun)
+
+        def end(row: OutgoingNotice, at: datetime) -> bool:
+            waited = time.monotonic()
+            attempt = attempts.pop(row).result()
+            return _settle(row, attempt, at + timedelta(seconds=time.monotonic() - waited))
+
+        return act_in_time(begin, end, now=now, seconds=BUDGET)
 
 
 def _claim(now: datetime) -> list[OutgoingNotice]:
-    """Take a few due notices: until CLAIMED_FOR is over no other sender takes them.
+    """Take some due notices: until CLAIMED_FOR is over no other sender takes them.
 
     One of each organisation, in no order: none waits for the receivers of another, nor for what
     others had due before (Spec: escalation 18).
@@ -134,7 +162,7 @@ def _claim(now: datetime) -> list[OutgoingNotice]:
         firsts = Organisation.objects.annotate(first=Subquery(own[:1])).exclude(first=None)
         ids = list(firsts.order_by("pk").values_list("first", flat=True))
         found = due.filter(pk__in=rows_of_array(ids, "bigint")).order_by("?")
-        rows = list(found.select_for_update(skip_locked=True)[:AT_ONCE])
+        rows = _with_few_emails(list(found.select_for_update(skip_locked=True)[:AT_ONCE]))
         for row in rows:
             row.attempts += 1
             row.version += 1
@@ -143,17 +171,29 @@ def _claim(now: datetime) -> list[OutgoingNotice]:
     return rows
 
 
-def _send(row: OutgoingNotice, now: datetime) -> bool:
-    """Make one attempt and save its end; False where another sender has taken it over since."""
-    begun = time.monotonic()
-    astray = _aim(row)
-    failure = None if astray else _attempt(row)
-    problem = f"{type(failure).__name__}: {failure}"[:500] if failure else astray
-    took = timedelta(seconds=time.monotonic() - begun)
-    now += took
-    rest = LEFT_ALONE if took > SLOW else timedelta()
+def _with_few_emails(found: list[OutgoingNotice]) -> list[OutgoingNotice]:
+    by_channel = {name: [row for row in found if row.channel == name] for name in CHANNELS}
+    return by_channel["webhook"] + by_channel["email"][:EMAILS_AT_ONCE]
+
+
+def _begin(senders: ThreadPoolExecutor, row: OutgoingNotice) -> Future[Attempt]:
+    """Let the notice go where its channel leads now, in a thread; it may lead nowhere.
+
+    An address that was replaced gets none of what waited for another attempt (Spec: clocks 4).
+    """
+    policy, setting = current_policy(row.organisation_id), CHANNELS[row.channel]
+    address = str(policy.settings[setting])
+    row.target = address or row.target
+    if address:
+        return senders.submit(_attempt, row, policy)
+    return senders.submit(Attempt, problem=f"{setting} is not set any more")
+
+
+def _settle(row: OutgoingNotice, attempt: Attempt, now: datetime) -> bool:
+    """Save the end of an attempt; False where another sender has taken the notice over since."""
+    problem, rest = attempt.problem, LEFT_ALONE if attempt.took > SLOW else timedelta()
     if problem and rest:
-        _leave_alone(row, now + rest, with_all_others=isinstance(failure, smtp.NoSession))
+        _leave_alone(row, now + rest, with_all_others=attempt.no_session)
     if not problem:
         row.mark_sent(at=now)
     elif row.attempts >= ATTEMPTS:
@@ -169,22 +209,21 @@ def _send(row: OutgoingNotice, now: datetime) -> bool:
     return _save_step(row, NoticeState.PENDING, system, problem, now, details)
 
 
-def _aim(row: OutgoingNotice) -> str:
-    """Let the notice go where its channel leads now; why it leads nowhere, or ''.
+def _attempt(row: OutgoingNotice, policy: Policy) -> Attempt:
+    """Send the notice once. It asks the database for nothing: it has a thread of its own."""
+    begun = time.monotonic()
+    failure = _failure(row, policy)
+    return Attempt(
+        problem=f"{type(failure).__name__}: {failure}"[:500] if failure else "",
+        took=timedelta(seconds=time.monotonic() - begun),
+        no_session=isinstance(failure, smtp.NoSession),
+    )
 
-    An address that was replaced gets none of what waited for another attempt (Spec: clocks 4).
-    """
-    setting = CHANNELS[row.channel]
-    address = str(current_policy(row.organisation_id).settings[setting])
-    row.target = address or row.target
-    return "" if address else f"{setting} is not set any more"
 
-
-def _attempt(row: OutgoingNotice) -> Exception | None:
-    """Send the notice once; returns what went wrong."""
+def _failure(row: OutgoingNotice, policy: Policy) -> Exception | None:
     try:
         if row.channel == "webhook":
-            webhook.send(row)
+            webhook.send(row, policy)
         else:
             _send_email(row)
     except Exception as failure:  # noqa: BLE001  after any failure it is sent again

@@ -14,7 +14,7 @@ from standardwebhooks import Webhook
 
 from core.outgoing import close_after, resolve_once, trusted
 from mailroom.models import OutgoingNotice
-from orgchart.policy_cache import current_policy
+from orgchart.policy.compiled import Policy
 
 TIMEOUT = httpx.Timeout(10.0, connect=5.0)
 LONGEST = 12.0
@@ -38,9 +38,8 @@ def secret_of(organisation: str) -> str:
     return "whsec_" + base64.b64encode(key).decode()
 
 
-def send(row: OutgoingNotice) -> None:
+def send(row: OutgoingNotice, policy: Policy) -> None:
     """Post the notice. Raises NoticeRefused, AddressRefused, NotResolved, or httpx's own errors."""
-    policy = current_policy(row.organisation_id)
     body = to_json(row.payload)
     internal = bool(policy.settings["allow_internal_addresses"])
     to = resolve_once(row.target, internal=internal, within=NAME_SERVER)

@@ -22,7 +22,7 @@ from mailroom.escalations import answers, threads
 from mailroom.escalations import services as escalations
 from mailroom.escalations import timeouts as unanswered
 from mailroom.models import Escalation, Mail, OutgoingNotice
-from mailroom.outgoing import outbox, webhook
+from mailroom.outgoing import outbox
 from orgchart.models import Agent
 from tests.company import load_company
 from tests.concurrency import at_once
@@ -298,8 +298,7 @@ class TestStepsAtOnce:
         return escalations.escalate(caller=caller, subject="Help", body="Now.", now=timezone.now())
 
     @pytest.fixture
-    def notice(self, company, monkeypatch):
-        monkeypatch.setattr(webhook, "send", lambda row: None)
+    def notice(self, company):
         configure(company, board_webhook="https://board.example/hook")
         notify_board(company, subject="An escalation has no answer")
         return OutgoingNotice.objects.get()
@@ -349,15 +348,14 @@ class TestStepsAtOnce:
 
     def test_mark_a_notice_as_sent_once(self, notice):
         (claimed,) = outbox._claim(timezone.now())
-        at_once([partial(outbox._send, copy(claimed), timezone.now()) for _ in range(6)])
+        settle_six_times(claimed, outbox.Attempt())
         assert OutgoingNotice.objects.get().state == "sent"
         assert only_event("notice.sent")
 
-    def test_give_a_notice_up_once(self, notice, monkeypatch):
-        monkeypatch.setattr(webhook, "send", fails)
+    def test_give_a_notice_up_once(self, notice):
         OutgoingNotice.objects.update(attempts=outbox.ATTEMPTS - 1)
         (claimed,) = outbox._claim(timezone.now())
-        at_once([partial(outbox._send, copy(claimed), timezone.now()) for _ in range(6)])
+        settle_six_times(claimed, outbox.Attempt(problem="OSError: nothing listens there"))
         assert OutgoingNotice.objects.get().state == "dead"
         assert only_event("notice.dead")
 
@@ -404,5 +402,5 @@ def only_event(action):
     return Event.objects.filter(action=action).count() == 1
 
 
-def fails(row):
-    raise OSError("nothing listens there")
+def settle_six_times(notice, attempt):
+    at_once([partial(outbox._settle, copy(notice), attempt, timezone.now()) for _ in range(6)])

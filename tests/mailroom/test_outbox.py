@@ -2,7 +2,9 @@
 
 import itertools
 import random
+import threading
 import uuid
+from copy import copy
 from dataclasses import replace
 from datetime import timedelta
 from functools import partial
@@ -197,6 +199,24 @@ class TestSending:
         outbox.send_due(now=NOW + timedelta(seconds=2))
         assert OutgoingNotice.objects.get(organisation=other.organisation).state == "sent"
 
+    def test_waits_for_the_receivers_of_many_organisations_together(self, company, monkeypatch):
+        """Each of two hundred dead ones would take ten seconds of all others (escalation 18)."""
+        other = load_company("soloqueue")
+        configure(other, board_webhook="https://b.example/x")
+        notify(company)
+        notify(other)
+        together = threading.Barrier(2)
+        monkeypatch.setattr(outbox, "_failure", lambda *_: together.wait(PATIENCE) and None)
+        assert outbox.send_due(now=NOW) == 2
+        assert not together.broken
+
+    def test_asks_the_mail_server_for_few_sessions_at_once(self, company):
+        configure(company, board_webhook="", board_email="b@b.example")
+        notify(company)
+        one = notice()
+        rows = [copy(one) for _ in range(outbox.AT_ONCE)]
+        assert len(outbox._with_few_emails(rows)) == outbox.EMAILS_AT_ONCE
+
     def test_leaves_a_receiver_that_hangs_alone_for_a_minute(self, company, monkeypatch):
         """Its other notices are older than those of all others, and each would hang as well."""
         other = load_company("soloqueue")
@@ -207,7 +227,7 @@ class TestSending:
         notify_board(other, subject="Only this one", at=NOW + timedelta(seconds=1))
         passed = [0.0]
 
-        def attempt(row):
+        def fail(row, _policy):
             hangs = row.organisation_id == company.organisation.id
             passed[0] += webhook.LONGEST * hangs
             return TimeoutError() if hangs else None
@@ -216,7 +236,7 @@ class TestSending:
             return sum(OutgoingNotice.objects.values_list("attempts", flat=True))
 
         monkeypatch.setattr(outbox, "AT_ONCE", 1)
-        monkeypatch.setattr(outbox, "_attempt", attempt)
+        monkeypatch.setattr(outbox, "_failure", fail)
         monkeypatch.setattr(outbox.time, "monotonic", lambda: passed[0])
         outbox.send_due(now=NOW + timedelta(seconds=2))
         assert OutgoingNotice.objects.get(organisation=other.organisation).state == "sent"
@@ -236,7 +256,7 @@ class TestSending:
         notify_board(other, subject="Only this one", at=NOW + timedelta(seconds=1))
         passed = itertools.count(0, outbox.BUDGET + 1)
         monkeypatch.setattr(outbox, "AT_ONCE", 1)
-        monkeypatch.setattr(outbox, "_attempt", lambda _: None)
+        monkeypatch.setattr(outbox, "_failure", lambda *_: None)
         monkeypatch.setattr(outbox.time, "monotonic", lambda: float(next(passed)))
         for n in range(runs):
             outbox.send_due(now=NOW + timedelta(seconds=2 + n))
@@ -267,8 +287,7 @@ class TestSending:
         assert all(rows_touched(sql, None, kept=False) < 100 for sql in read)
 
     def test_of_slow_receivers_ends_before_another_sender_takes_it(self):
-        slowest = outbox.AT_ONCE * (webhook.LONGEST + webhook.NAME_SERVER)
-        assert slowest < outbox.CLAIMED_FOR.total_seconds()
+        assert outbox.CLAIMED_FOR.total_seconds() > webhook.LONGEST + webhook.NAME_SERVER
 
     def test_that_is_answered_too_late_comes_again_with_the_id_that_tells(
         self, company, receiver, monkeypatch
@@ -310,7 +329,7 @@ class TestSending:
         notify(company)
         (first,) = outbox._claim(NOW)
         outbox.send_due(now=after(seconds=61))
-        outbox._send(first, after(seconds=62))
+        outbox._settle(first, outbox.Attempt(), after(seconds=62))
         assert (notice().state, notice().attempts) == ("sent", 2)
         assert Event.objects.filter(action="notice.sent").count() == 1
 
