@@ -183,6 +183,31 @@ class TestManyWatchers:
                     break
         assert Event.objects.filter(for_agent_id=agent, kind="flood").count() == total
 
+    def test_hear_that_the_stream_lives_however_often_it_looks_in_vain(
+        self, company, port, monkeypatch
+    ):
+        """Behind a proxy that pools connections, each looks every 3 s (Spec: wire 11)."""
+        monkeypatch.setattr(event_stream, "HEARTBEAT", 0.5)
+        over, agent = threading.Event(), company.agent("backend_worker").id
+
+        def ring():
+            while not over.wait(0.01):
+                wake.WAITERS.wake([agent])
+
+        async def watch():
+            reader, writer = await asyncio.open_connection("127.0.0.1", port)
+            writer.write(asked(company, "backend_worker"))
+            try:
+                await asyncio.wait_for(reader.readuntil(b": alive\n"), PATIENCE)
+            finally:
+                over.set()
+                writer.close()
+
+        ringing = threading.Thread(target=ring)
+        ringing.start()
+        run_loop(watch())
+        ringing.join()
+
     def test_leave_nothing_behind_when_they_go(self, company, port):
         async def come_and_go():
             async with watchers(company, port, 20):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import functools
+from contextlib import suppress
 from typing import Any
 
 from pydantic_core import to_json
@@ -80,6 +81,7 @@ async def _watch(
     )
     with ring:
         await announce(caller.agent.id)
+        due = loop.time() + HEARTBEAT  # not from the last ring: one without events sends nothing
         while True:
             rung.clear()
             look = functools.partial(event_reader.read, caller=caller, key=key, after=place)
@@ -88,17 +90,17 @@ async def _watch(
                 if page.pause is not None:
                     await send(part(_last_word(page.pause)))
                 break
-            if page.events:
-                await send(part(b"".join(_event(where, data) for where, data in page.events)))
+            if page.events or loop.time() >= due:
+                news = b"".join(_event(where, data) for where, data in page.events)
+                await send(part(news or ALIVE))
+                due = loop.time() + HEARTBEAT
             place = page.place
             if page.more:
                 continue
-            try:
-                # Not wait_for: Python 3.11's forgets a cancellation that comes with the ring.
-                async with asyncio.timeout(HEARTBEAT):
+            # Not wait_for: Python 3.11's forgets a cancellation that comes with the ring.
+            with suppress(TimeoutError):
+                async with asyncio.timeout_at(due):
                     await rung.wait()
-            except TimeoutError:
-                await send(part(ALIVE))
     await send(END)
 
 
