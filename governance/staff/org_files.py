@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any
+from weakref import ref
 
 import yaml
 
@@ -66,16 +67,19 @@ def _job(row: Agent) -> str:
     return f"# {row.title}\n\n{row.job_description}\n"
 
 
-_rendered: dict[int, tuple[Policy, Mapping[str, str]]] = {}
-"""The files of the last policy of each organisation; a policy never changes."""
+_rendered: dict[int, tuple[ref[Policy], Mapping[str, str]]] = {}
+"""The files of the last policy of each organisation; a policy never changes.
+
+It is not kept by this: a process keeps as many policies as its cache has room for.
+"""
 
 
 def org_files(policy: Policy) -> Mapping[str, str]:
     """The two files of the organisation, by path."""
     known = _rendered.get(policy.organisation_id)
-    if known is None or known[0] is not policy:
+    if known is None or known[0]() is not policy:
         files = {ORG: _yaml(_org(policy)), CHAIN: _yaml(_chain(policy))}
-        known = _rendered[policy.organisation_id] = (policy, files)
+        known = _rendered[policy.organisation_id] = (ref(policy), files)
     return known[1]
 
 

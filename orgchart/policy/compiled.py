@@ -99,7 +99,7 @@ class ToolRestriction:
     modes: frozenset[ToolMode]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, weakref_slot=True)
 class Policy:
     """An organisation's roles, agents and rules, compiled, numbered by `version`.
 

@@ -1,7 +1,9 @@
 """HR's tools through the door: only under the CEO's contract, only downward, never half."""
 
+import gc
 import shutil
 import threading
+import weakref
 
 import pytest
 import yaml
@@ -900,6 +902,15 @@ class TestTheFiles:
         assert refresh_org_files() == 1
         held = (company_root / "nexus/company/org.yaml").read_text()
         assert held == org_files(compile_policy(nexus.id))["company/org.yaml"]
+
+    def test_keep_no_policy_that_the_cache_has_dropped(self, nexus):
+        """A thousand organisations have more policies than a process has room for."""
+        policy = compile_policy(nexus.id)
+        org_files(policy)
+        kept = weakref.ref(policy)
+        del policy
+        gc.collect()
+        assert kept() is None
 
     def test_are_made_where_the_process_ended_after_the_commit(self, nexus, contract, company_root):
         """Here nothing follows a commit, as where the process is killed."""
