@@ -584,7 +584,7 @@ def world(django_db_setup: None, django_db_blocker: Any) -> Iterator[World]:
 def receivers_outside(monkeypatch, world):
     """Receivers outside, who take everything."""
 
-    def send(row):
+    def send(row, _policy):
         world.arrived.append(str(row.event_id))
 
     monkeypatch.setattr(webhook, "send", send)
