@@ -152,9 +152,9 @@ def settles_before_it_sends(stage: Stage) -> None:
 
     send = outbox.webhook.send
 
-    def too_late(row: Any) -> None:
+    def too_late(row: Any, policy: Any) -> None:
         if not stage.chosen("settles_before_it_sends"):
-            return send(row)
+            return send(row, policy)
         outbox.OutgoingNotice.objects.filter(id=row.id).update(state="sent")
         stage.stop()
         return None

@@ -214,7 +214,7 @@ class TestAnEffect:
 
 class TestANotice:
     def test_with_a_new_id_at_each_attempt_is_a_stranger(self, world, monkeypatch):
-        def send(row):
+        def send(row, _policy):
             world.arrived.append(str(uuid.uuid4()))
 
         monkeypatch.setattr(webhook, "send", send)
@@ -226,15 +226,15 @@ class TestANotice:
 
     def test_settled_by_whoever_comes_is_written_down_twice(self, world, monkeypatch):
         """Without the version in its condition a sender that was overtaken settles too."""
-        real = outbox._send
+        real = outbox._settle
 
-        def twice(row, now):
-            real(row, now)
+        def twice(row, attempt, now):
+            real(row, attempt, now)
             again = OutgoingNotice.objects.filter(id=row.id)
             again.update(state="pending", version=row.version)
-            return real(again.get(), now)
+            return real(again.get(), attempt, now)
 
-        monkeypatch.setattr(outbox, "_send", twice)
+        monkeypatch.setattr(outbox, "_settle", twice)
         caught(world, "notices", TOO_OFTEN)
 
 
