@@ -4,6 +4,10 @@ PYTHON ?= python3
 VENV := .venv/bin/python
 # One more than two cores: tests often wait, for a program, a browser or a moment.
 TEST_WORKERS ?= 3
+# A test that hangs for ten minutes ends its process, which says where each of its threads waits. No
+# other process takes its place: it would begin with the same test.
+HANGS := -o faulthandler_timeout=600 -o faulthandler_exit_on_timeout=true --max-worker-restart 0
+PYTEST := $(VENV) -m pytest -q -n $(TEST_WORKERS) --dist loadfile --no-loadscope-reorder $(HANGS)
 RUNNING := var/up.pid
 
 # Many processes start here. Each module is compiled for the first of them, not for each, also where
@@ -27,7 +31,7 @@ $(RUNNING): env
 	@exec $(VENV) -m nexus_site.run up --pid-file $@
 
 test: env ## The whole test suite, on a real PostgreSQL
-	@$(VENV) -m pytest -q -n $(TEST_WORKERS) --dist loadfile --no-loadscope-reorder
+	@$(PYTEST)
 
 demo: env ## One day of the company, against a running `make up`
 	@$(VENV) manage.py demo
@@ -42,7 +46,7 @@ bench-compare: env ## What changed since the figures kept at FROM=commit
 	@$(VENV) -m lab.bench.compare $(or $(FROM),HEAD) $(TO)
 
 proofs: env ## The long proofs: large state machines, kills, broken twins
-	@$(VENV) -m pytest -q -n $(TEST_WORKERS) --dist loadfile --no-loadscope-reorder proofs
+	@$(PYTEST) proofs
 
 faults: env ## The kills of `make proofs`, 300 of them
 	@NEXUS_KILLS=300 $(VENV) -m pytest -q -s proofs/faults

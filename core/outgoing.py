@@ -9,13 +9,14 @@ import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from typing import Any
 from urllib.parse import urlsplit
 
 import httpx
 
 from core.addresses import Address, is_public
+from core.asked import Asked
 
 CONNECTED = frozenset(
     f"connection.{way}.complete" for way in ("connect_tcp", "connect_unix_socket", "start_tls")
@@ -102,26 +103,16 @@ def resolve_once(url: str, *, internal: bool, within: float = NAME_SERVER) -> De
 
 
 def addresses_of(name: str, port: int, within: float) -> tuple[Address, ...]:
-    """Every address of a name. Raises NotResolved.
-
-    In a thread: the system's resolver has no time limit of its own.
-    """
-    found: list[Any] = []
-
-    def ask() -> None:
-        try:
-            found.append(socket.getaddrinfo(name, port, type=socket.SOCK_STREAM))
-        except OSError as problem:
-            found.append(problem)
-
-    asking = threading.Thread(target=ask, daemon=True)
-    asking.start()
-    asking.join(within)
-    if not found:
-        raise NotResolved(f"{name}: its name server did not answer within {within:.0f} s")
-    if isinstance(found[0], OSError):
-        raise NotResolved(f"{name}: {found[0].strerror or found[0]}")
-    return tuple(dict.fromkeys(ipaddress.ip_address(entry[4][0]) for entry in found[0]))
+    """Every address of a name, within so many seconds. Raises NotResolved."""
+    resolve = partial(socket.getaddrinfo, name, port, type=socket.SOCK_STREAM)
+    try:
+        found = Asked(resolve, seconds=within)()  # the system's resolver has no time limit
+    except TimeoutError:
+        problem = f"its name server did not answer within {within:.0f} s"
+        raise NotResolved(f"{name}: {problem}") from None
+    except (OSError, UnicodeError) as problem:
+        raise NotResolved(f"{name}: {getattr(problem, 'strerror', '') or problem}") from problem
+    return tuple(dict.fromkeys(ipaddress.ip_address(entry[4][0]) for entry in found))
 
 
 def is_own(address: Address) -> bool:

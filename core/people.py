@@ -107,17 +107,17 @@ def person(request: HttpRequest, organisation_id: int, policy_version: int | Non
 
 
 def system_user() -> str:
-    """The name of the user that runs this; '' where the system has none for it."""
+    """The name of the user that runs this; "operator" where the system has none for it."""
     try:
         return getuser()
     except (KeyError, OSError):
-        return ""
+        return "operator"
 
 
 def operator(organisation_id: int = 0, policy_version: int | None = None) -> Person:
     """The person at the command line: with access to the server, so with every right."""
     return Person(
-        username=system_user() or "operator",
+        username=system_user(),
         organisation_id=organisation_id,
         groups=frozenset({PeopleGroup.BOARD}),
         is_superuser=True,

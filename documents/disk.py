@@ -39,7 +39,9 @@ class DiskPlaces:
         A thread that holds one asks for no second one.
         """
         if not self.free.acquire(timeout=0 if self._hang() else PATIENCE):
-            raise OSError(errno.ETIMEDOUT, "the disk of the company tree does not answer")
+            raise OSError(
+                errno.ETIMEDOUT, "the disk of the company tree or of skills does not answer"
+            )
         self.since[get_ident()] = time.monotonic()
         try:
             yield
@@ -48,7 +50,7 @@ class DiskPlaces:
             self.free.release()
 
     def _hang(self) -> bool:
-        """Whether all places are taken, and none was for PATIENCE."""
+        """Whether all places are taken, each for PATIENCE at least."""
         taken = list(self.since.values())
         return len(taken) >= self.most and time.monotonic() - max(taken) >= PATIENCE
 

@@ -28,9 +28,7 @@ def root() -> Path:
     """
     here = Path(settings.WORKSPACE_ROOT)
     known = _known(settings.NEXUS_VAR / KNOWN, here)
-    with PLACES.place():
-        mark = _text_of(here / MARK) if known else ""
-    if known != mark:
+    if known and _mark_in(here) != known:
         raise OSError(
             errno.ENODEV,
             f"{here} is not the company tree that this installation knows. Is its disk mounted? "
@@ -72,6 +70,11 @@ def _known(path: Path, here: Path) -> str:
     """The mark that is known of this place; it changes only while nothing serves."""
     mark, _, place_of_mark = _text_of(path).partition(" ")
     return mark if place_of_mark == str(here) else ""
+
+
+def _mark_in(here: Path) -> str:
+    with PLACES.place():
+        return _text_of(here / MARK)
 
 
 def _text_of(path: Path) -> str:

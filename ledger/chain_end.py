@@ -88,8 +88,7 @@ def is_whole() -> bool:
     Not, too, where the ledger's folder does not answer (Spec: ledger 18).
     """
     try:
-        ask_folder()
-        known, last = keys.known_head(), last_seal()
+        (known, _), last = ask_folder(), last_seal()
         return check_kept(known, last.number if last else None) is None
     except (keys.KeyMissing, OSError, ValueError):  # a broken file of the ledger's folder
         return False

@@ -32,11 +32,7 @@ def agents_of_changes(
     organisation_id: int, actions: Collection[Action], *, newest: int
 ) -> frozenset[str]:
     """The handles of the agents that an organisation's newest changes by these actions name."""
-    changes = Event.objects.filter(
-        organisation_id=organisation_id, details__has_key="policy_version"
-    )
-    with planned_for_values():
-        found = list(changes.order_by("-seq").values_list("action", "subject")[:newest])
+    found = _newest_changes(organisation_id, newest, "action", "subject")
     return frozenset(
         subject.removeprefix("agent:") for action, subject in found if action in actions
     )
@@ -44,9 +40,13 @@ def agents_of_changes(
 
 def times_of_changes(organisation_id: int, actor: str, *, newest: int) -> list[datetime]:
     """When an actor made those of an organisation's newest changes that are its own."""
+    found = _newest_changes(organisation_id, newest, "actor", "at")
+    return [at for by, at in found if by == actor]
+
+
+def _newest_changes(organisation_id: int, newest: int, *columns: str) -> list[tuple[Any, ...]]:
     changes = Event.objects.filter(
         organisation_id=organisation_id, details__has_key="policy_version"
     )
     with planned_for_values():
-        found = list(changes.order_by("-seq").values_list("actor", "at")[:newest])
-    return [at for by, at in found if by == actor]
+        return list(changes.order_by("-seq").values_list(*columns)[:newest])

@@ -30,6 +30,8 @@ def _sealing(now: datetime) -> Waiting | None:
 
 
 def _end(now: datetime) -> Waiting | None:
+    if chain_end.is_whole():
+        return None
     if not chain_end.folder_answers():
         return Waiting(
             title=_("The ledger's folder does not answer"),
@@ -37,8 +39,6 @@ def _end(now: datetime) -> Waiting | None:
             since=now,
             detail=_("no seal is made until the disk of LEDGER_DIR answers"),
         )
-    if chain_end.is_whole():
-        return None
     return Waiting(
         title=_("The end of the ledger is not as this machine kept it"),
         asked_by=_("ledger"),

@@ -2,7 +2,6 @@
 
 import os
 import subprocess
-import time
 from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from pathlib import Path
@@ -11,6 +10,7 @@ import pytest
 
 from documents import root
 from documents.disk import PLACES
+from tests.patience import wait_until
 
 MEGABYTE = 1024 * 1024
 
@@ -59,12 +59,11 @@ def hanging(tree: Path):
     os.mkfifo(mark)  # who opens it to read waits until someone writes
     with ThreadPoolExecutor(PLACES.most) as threads:
         waiting = [threads.submit(root.root) for _ in range(PLACES.most)]
-        while len(PLACES.since) < PLACES.most:
-            time.sleep(0.01)
         try:
+            wait_until(lambda: len(PLACES.since) == PLACES.most, "places are free")
             yield
         finally:
-            os.close(os.open(mark, os.O_RDWR))  # all who wait read an empty mark
-            wait(waiting)
+            while wait(waiting, 0.05).not_done:  # also who comes to the mark only now
+                os.close(os.open(mark, os.O_RDWR))  # all who wait read an empty mark
     mark.unlink()
     mark.write_text(text)

@@ -131,9 +131,9 @@ def ledger_status() -> str:
     """
     backlog = read_backlog(now=database_now())
     problems = [f"NOT SEALED for {backlog.seconds:.0f} s"] if backlog and backlog.is_late else []
-    if not chain_end.folder_answers():
-        return ", ".join([*problems, "its folder, LEDGER_DIR, does not answer"])
     if not chain_end.is_whole():
+        if not chain_end.folder_answers():
+            return ", ".join([*problems, "its folder, LEDGER_DIR, does not answer"])
         problems.append("NOT WHOLE")
     return f"{', '.join(problems)}: see `manage.py ledger verify`" if problems else "sealed"
 

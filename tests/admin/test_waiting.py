@@ -390,6 +390,7 @@ class TestAlarms:
         assert "not sealed" not in hr.get("/admin/").content.decode()
 
     def test_ring_while_the_folder_of_the_ledger_hangs(self, board, hr, company, well, monkeypatch):
+        monkeypatch.setattr(waiting.chain_end, "is_whole", lambda: False)
         monkeypatch.setattr(waiting.chain_end, "folder_answers", lambda: False)
         html = board.get("/admin/").content.decode()
         assert "The ledger&#x27;s folder does not answer" in html

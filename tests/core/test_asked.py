@@ -1,25 +1,34 @@
 """A question to what hangs keeps neither who asks nor more than one thread."""
 
+from queue import Queue
 from threading import Event, Thread
 
 import pytest
 
 from core import asked
 from core.asked import Asked
+from tests.patience import PATIENCE, wait_until
 
 
 @pytest.fixture
 def hanging():
     """A question that hangs until the test ends, how often it was asked, and its end."""
-    freed, times = Event(), []
+    freed, times = Event(), Queue()
 
     def find():
-        times.append(1)
+        times.put(1)
         freed.wait()
         return "found"
 
     yield Asked(find, seconds=0.01), times, freed
     freed.set()
+
+
+def is_answered(ask):
+    try:
+        return ask() == "found"
+    except TimeoutError:
+        return False
 
 
 def test_is_answered():
@@ -45,7 +54,8 @@ def test_keeps_no_one_waiting_and_is_asked_once(hanging):
     for _ in range(3):
         with pytest.raises(TimeoutError, match=r"no answer within 0\.01 s"):
             ask()
-    assert times == [1]
+    times.get(timeout=PATIENCE)
+    assert times.empty()
 
 
 def test_is_answered_again_when_it_goes_on(hanging):
@@ -53,12 +63,7 @@ def test_is_answered_again_when_it_goes_on(hanging):
     with pytest.raises(TimeoutError):
         ask()
     freed.set()
-    while True:
-        try:
-            assert ask() == "found"
-            break
-        except TimeoutError:
-            continue
+    wait_until(lambda: is_answered(ask))
 
 
 def test_says_that_there_is_no_thread_for_it(monkeypatch):

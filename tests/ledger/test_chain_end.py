@@ -21,6 +21,7 @@ from tests.ledger.world import (
     wait_until_all_ended_before,
     wait_until_ended,
 )
+from tests.patience import PATIENCE, wait_until
 
 
 def append(*, signed: bool) -> Seal:
@@ -89,13 +90,13 @@ class TestAFolderThatHangs:
 
     @pytest.fixture
     def hanging(self, monkeypatch):
-        freed = threading.Event()
-        monkeypatch.setattr(chain_end.ask_folder, "_find", freed.wait)
+        freed, answer = threading.Event(), chain_end.ask_folder._find
+        monkeypatch.setattr(chain_end.ask_folder, "_find", lambda: freed.wait() and answer())
         monkeypatch.setattr(chain_end.ask_folder, "_seconds", 0.01)
         yield freed
         freed.set()
 
-    def test_keeps_neither_who_asks_nor_the_job(self, sealed, hanging):
+    def test_keeps_neither_who_asks_nor_the_job(self, sealed, hanging, monkeypatch):
         waiting = record_many(1)
         assert not chain_end.folder_answers()
         assert not chain_end.is_whole()
@@ -103,8 +104,8 @@ class TestAFolderThatHangs:
             seal_events(timezone.now())
         assert SealRow.objects.count() == 3
         hanging.set()
-        while not chain_end.folder_answers():
-            pass
+        monkeypatch.setattr(chain_end.ask_folder, "_seconds", PATIENCE)
+        wait_until(chain_end.folder_answers)
         seal_until_covered(waiting)
         assert chain_end.is_whole()
 

@@ -110,6 +110,7 @@ class TestReady:
         assert said == "NOT SEALED for 61 s, NOT WHOLE: see `manage.py ledger verify`"
 
     def test_says_that_the_disk_of_the_ledger_hangs(self, client, broker, monkeypatch):
+        monkeypatch.setattr(health.chain_end, "is_whole", lambda: False)
         monkeypatch.setattr(health.chain_end, "folder_answers", lambda: False)
         answer = client.get("/readyz")
         assert answer.status_code == 200

@@ -431,5 +431,5 @@ class TestAUserWithoutAName:
             Environment({"NEXUS_VAR": "~/nexus"}).path("NEXUS_VAR", Path("/srv"))
 
     def test_is_the_operator(self):
-        assert people.system_user() == ""
+        assert people.system_user() == "operator"
         assert people.operator().username == "operator"

@@ -45,7 +45,7 @@ def _searxng(query: str, limit: int) -> dict[str, str]:
 
 
 def _hits_of_searxng(answer: Any) -> Any:
-    """It asks other engines, and answers none at all as it answers that these found nothing."""
+    """Raises Denied where there are none and engines were silent: it answers both alike."""
     silent = answer.get("unresponsive_engines", [])
     if silent and not answer["results"]:
         names = listed([one_line(str(name))[:40] for name, *_ in silent], most=5)
