@@ -10,6 +10,7 @@ from secrets import token_hex
 
 from django.conf import settings
 
+from core.asked import Asked
 from core.files import place
 from documents.disk import PLACES
 from documents.tree import FOLDER_MODE
@@ -36,6 +37,20 @@ def root() -> Path:
             f"{settings.NEXUS_VAR / KNOWN} and start again",
         )
     return here
+
+
+def tree_status() -> str:
+    """Whether files can be reached, for health checks. Strangers may ask: it names no place."""
+    try:
+        mark = ask_mark()
+    except TimeoutError:
+        return "the disk of the company tree, WORKSPACE_ROOT, does not answer"
+    except OSError as problem:
+        return f"the company tree, WORKSPACE_ROOT: {problem.strerror}"
+    known = _known(settings.NEXUS_VAR / KNOWN, Path(settings.WORKSPACE_ROOT))
+    if known and mark != known:
+        return "the company tree is not in WORKSPACE_ROOT: its disk may not be mounted"
+    return "reachable"
 
 
 def know_root() -> None:
@@ -70,6 +85,13 @@ def _known(path: Path, here: Path) -> str:
     """The mark that is known of this place; it changes only while nothing serves."""
     mark, _, place_of_mark = _text_of(path).partition(" ")
     return mark if place_of_mark == str(here) else ""
+
+
+def _mark_of_root() -> str:
+    return _text_of(Path(settings.WORKSPACE_ROOT) / MARK)
+
+
+ask_mark = Asked(_mark_of_root, seconds=2.0)
 
 
 def _mark_in(here: Path) -> str:

@@ -15,6 +15,7 @@ from redis.exceptions import NoPermissionError, RedisError
 
 from core.database import database_now, limit_lock_waits
 from core.kept import Kept
+from documents.root import tree_status
 from ledger import chain_end
 from ledger.sealer import read_backlog
 from nexus_site.celery import app
@@ -50,7 +51,7 @@ def alive(request: HttpRequest) -> JsonResponse:
 
 @require_safe
 def ready(request: HttpRequest) -> JsonResponse:
-    """Whether database and broker can be reached; in words, whether jobs run and events are sealed.
+    """Whether database and broker can be reached; in words, what jobs, ledger and files say.
 
     Strangers may ask, so it is found out once a second at most.
     """
@@ -72,7 +73,8 @@ def check_readiness() -> tuple[bool, dict[str, str]]:
     fine = not any(checks.values())
     words = {"status": "ready" if fine else "unavailable"}
     words |= {name: problem or "reachable" for name, problem in checks.items()}
-    return fine, words | {"scheduler": scheduler, "ledger": ledger, "hands": isolation_status()}
+    words |= {"scheduler": scheduler, "ledger": ledger}
+    return fine, words | {"files": tree_status(), "hands": isolation_status()}
 
 
 readiness = Kept(check_readiness, seconds=KEPT_SECONDS)

@@ -11,7 +11,9 @@ from documents.files import write_missing_files
 from documents.memory.services import append_memory
 from documents.models import Document, Memory
 from documents.services import write_note
+from tests.disks import hanging
 from tests.documents.world import NOW, caller_of
+from tests.patience import PATIENCE, wait_until
 from workspace.provisioning import provision
 
 
@@ -38,6 +40,33 @@ def mount(tree: Path) -> None:
 
 def refused(tree: Path):
     return pytest.raises(OSError, match=f"{tree} is not the company tree.*Is its disk mounted")
+
+
+class TestTheStatus:
+    """Spec: files 25."""
+
+    def test_is_that_it_is_there(self, tree):
+        assert root.tree_status() == "reachable"
+
+    def test_is_that_its_disk_is_missing(self, tree):
+        unmount(tree)
+        assert "its disk may not be mounted" in root.tree_status()
+        mount(tree)
+        assert root.tree_status() == "reachable"
+
+    def test_is_that_its_disk_hangs_and_keeps_no_place(self, tree, monkeypatch):
+        monkeypatch.setattr(root.ask_mark, "_seconds", 0.01)
+        with hanging(tree):
+            assert root.tree_status().endswith("WORKSPACE_ROOT, does not answer")
+        monkeypatch.setattr(root.ask_mark, "_seconds", PATIENCE)
+        wait_until(lambda: root.tree_status() == "reachable")
+
+    def test_is_what_the_system_says(self, tree, monkeypatch):
+        def broken():
+            raise OSError(errno.EIO, "Input/output error", str(tree))
+
+        monkeypatch.setattr(root.ask_mark, "_find", broken)
+        assert root.tree_status() == "the company tree, WORKSPACE_ROOT: Input/output error"
 
 
 class TestTheRoot:

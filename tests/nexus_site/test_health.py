@@ -12,6 +12,7 @@ from celery import Celery
 from django.db import DatabaseError, connection
 
 from core.database import database_now
+from documents import root
 from ledger.sealer import Backlog
 from nexus_site.serving import health
 from nexus_site.serving.metrics import STATE
@@ -53,6 +54,7 @@ class TestReady:
             "broker": "reachable",
             "scheduler": f"{NOT_RUNNING} (no job has run yet)",
             "ledger": "sealed",
+            "files": "reachable",
             "hands": isolation_status(),
         }
 
@@ -115,6 +117,13 @@ class TestReady:
         answer = client.get("/readyz")
         assert answer.status_code == 200
         assert answer.json()["ledger"] == "its folder, LEDGER_DIR, does not answer"
+
+    def test_says_that_the_company_tree_is_missing(self, client, broker, monkeypatch):
+        monkeypatch.setattr(root.ask_mark, "_find", lambda: "")
+        monkeypatch.setattr(root, "_known", lambda path, here: "ours")
+        answer = client.get("/readyz")
+        assert answer.status_code == 200
+        assert "its disk may not be mounted" in answer.json()["files"]
 
     def test_is_unavailable_without_its_database(self, client, broker, monkeypatch):
         monkeypatch.setitem(health.QUICKLY, "port", "1")
