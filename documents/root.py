@@ -101,6 +101,6 @@ def _mark_in(here: Path) -> str:
 
 def _text_of(path: Path) -> str:
     try:
-        return path.read_text("utf-8")
+        return path.read_text("utf-8", errors="replace")
     except FileNotFoundError:
         return ""

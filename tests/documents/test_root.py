@@ -54,6 +54,12 @@ class TestTheStatus:
         mount(tree)
         assert root.tree_status() == "reachable"
 
+    def test_is_the_same_where_the_mark_is_none_of_ours(self, tree):
+        (tree / root.MARK).write_bytes(b"\xff\xfe")
+        assert "its disk may not be mounted" in root.tree_status()
+        with refused(tree):
+            root.root()
+
     def test_is_that_its_disk_hangs_and_keeps_no_place(self, tree, monkeypatch):
         monkeypatch.setattr(root.ask_mark, "_seconds", 0.01)
         with hanging(tree):
