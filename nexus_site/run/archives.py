@@ -24,6 +24,8 @@ LAST = ("packed-refs", "objects")
 """Names in a git repository that are packed after `refs`: branches move from there to the first."""
 LOOKS = 5
 """How often a folder is looked at, at most: an agent may make names in it without end."""
+WALKS = 2
+"""How often a place is walked through: what is moved to a folder that was left is there then."""
 DOTS = frozenset({"", ".", ".."})
 LONGEST_NAME = MAX_PATH + 256
 """Bytes of a name in an archive: what agents may write, in a home with a long name.
@@ -43,8 +45,9 @@ def pack(path: Path, places: Mapping[str, Path]) -> None:
     try:
         with os.fdopen(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
             with tarfile.open(fileobj=file, mode="w") as archive:
-                for name, place in places.items():
-                    _add(archive, name, str(place.resolve()), None)
+                packed = Packed(archive)
+                for name, place in WALKS * list(places.items()):
+                    packed.add(name, str(place.resolve()), None)
             file.flush()
             os.fsync(file.fileno())
         part.rename(path)
@@ -52,31 +55,70 @@ def pack(path: Path, places: Mapping[str, Path]) -> None:
         part.unlink(missing_ok=True)
 
 
-def _add(archive: tarfile.TarFile, name: str, path: str, folder: int | None) -> None:
-    """Add what is at a path, or at a name in an open folder, with all that is in it."""
-    if len(os.fsencode(name)) > LONGEST_NAME:
-        return
-    try:
-        here = os.open(path, AS_IT_IS, dir_fd=folder)
-    except FileNotFoundError:
-        return
-    except OSError as problem:
-        if problem.errno == errno.ELOOP:
-            _add_link(archive, name, path, folder)
-        elif problem.errno != errno.ENXIO:  # a socket
-            raise
-        return
-    try:
-        found = os.fstat(here)
-        if stat.S_ISDIR(found.st_mode):
-            archive.addfile(_entry(name, found, tarfile.DIRTYPE))
-            for each in _names_in(here):
-                _add(archive, f"{name}/{each}", each, here)
-        elif stat.S_ISREG(found.st_mode):
-            with open(here, "rb", closefd=False) as file:
-                archive.addfile(archive.gettarinfo(arcname=name, fileobj=file), Whole(file))
-    finally:
-        os.close(here)
+class Packed:
+    """An archive with what was put into it: each name once, and a file with two names once."""
+
+    def __init__(self, archive: tarfile.TarFile) -> None:
+        self._archive = archive
+        self._folders, self._others = set[str](), set[str]()
+        self._first_names: dict[tuple[int, ...], str] = {}
+
+    def add(self, name: str, path: str, folder: int | None) -> None:
+        """Add what is at a path, or at a name in an open folder, with all that is in it."""
+        if len(os.fsencode(name)) > LONGEST_NAME or name in self._others:
+            return
+        try:
+            here = os.open(path, AS_IT_IS, dir_fd=folder)
+        except FileNotFoundError:
+            return
+        except OSError as problem:
+            if problem.errno == errno.ELOOP:
+                self._add_link(name, path, folder)
+            elif problem.errno != errno.ENXIO:  # a socket
+                raise
+            return
+        try:
+            found = os.fstat(here)
+            if stat.S_ISDIR(found.st_mode):
+                if name not in self._folders:
+                    self._folders.add(name)
+                    self._archive.addfile(_entry(name, found, tarfile.DIRTYPE))
+                for each in _names_in(here):
+                    self.add(f"{name}/{each}", each, here)
+            elif stat.S_ISREG(found.st_mode) and name not in self._folders:
+                self._add_file(name, here, found)
+        finally:
+            os.close(here)
+
+    def _add_file(self, name: str, here: int, found: os.stat_result) -> None:
+        """A file, or the name that it was packed with before.
+
+        Its number alone does not say that: the disk gives that of a deleted file to the next one,
+        which may be of another agent.
+        """
+        self._others.add(name)
+        entry = _entry(name, found, tarfile.REGTYPE)
+        if found.st_nlink > 1:
+            same = (found.st_dev, found.st_ino, found.st_uid, found.st_size, found.st_mtime_ns)
+            entry.linkname = self._first_names.setdefault(same, name)
+            if entry.linkname != name:
+                entry.type = tarfile.LNKTYPE
+                self._archive.addfile(entry)
+                return
+            entry.linkname = ""
+        entry.size = found.st_size
+        with open(here, "rb", closefd=False) as file:
+            self._archive.addfile(entry, Whole(file))
+
+    def _add_link(self, name: str, path: str, folder: int | None) -> None:
+        try:
+            found = os.stat(path, dir_fd=folder, follow_symlinks=False)
+            target = os.readlink(path, dir_fd=folder)
+        except OSError:
+            return  # it is no link any more
+        if name not in self._folders:
+            self._others.add(name)
+            self._archive.addfile(_entry(name, found, tarfile.SYMTYPE, target))
 
 
 def _names_in(folder: int) -> Iterator[str]:
@@ -99,15 +141,6 @@ def _turn(name: str) -> tuple[int, str]:
     Git writes a branch once its objects are there, so whatever commit it names is packed as well.
     """
     return (LAST.index(name) if name in LAST else -1, name)
-
-
-def _add_link(archive: tarfile.TarFile, name: str, path: str, folder: int | None) -> None:
-    try:
-        found = os.stat(path, dir_fd=folder, follow_symlinks=False)
-        target = os.readlink(path, dir_fd=folder)
-    except OSError:
-        return  # it is no link any more
-    archive.addfile(_entry(name, found, tarfile.SYMTYPE, target))
 
 
 def _entry(name: str, found: os.stat_result, kind: bytes, target: str = "") -> tarfile.TarInfo:

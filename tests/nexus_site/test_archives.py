@@ -7,6 +7,7 @@ import socket
 import sys
 import tarfile
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -90,6 +91,59 @@ class TestWhatAgentsDoMeanwhile:
 
         assert "plan.md" not in packed(plan_md=swap)
 
+    def test_a_file_that_is_moved_is_there(self, tree, packed):
+        """To a folder that was read before: it would be in neither."""
+        (tree / "a").mkdir()
+        found = packed(plan_md=lambda: (tree / "plan.md").rename(tree / "a" / "plan.md"))
+        assert found["a/plan.md"] == b"The plan."
+        assert found["a"] == tarfile.DIRTYPE
+
+    def test_a_folder_that_is_moved_is_there(self, tree, packed):
+        for each in ("a", "z/deep"):
+            (tree / each).mkdir(parents=True)
+        (tree / "z" / "deep" / "kept").write_text("Kept.")
+        found = packed(z=lambda: (tree / "z").rename(tree / "a" / "z"))
+        assert found["a/z/deep/kept"] == b"Kept."
+
+    def test_a_name_that_changes_its_kind_keeps_its_first(self, tree, packed):
+        (tree / "z").mkdir()
+
+        def swap():
+            (tree / "first").unlink()
+            (tree / "first").mkdir()
+            (tree / "first" / "in").write_text("in")
+
+        found = packed(z=swap)
+        assert found["first"] == b"first"
+        assert "first/in" not in found
+
+    def test_a_file_with_the_number_of_a_deleted_one_holds_its_own(self, tree, packed, monkeypatch):
+        """The disk gives the number to the next file, of another agent it may be."""
+        os.link(tree / "first", tree / "first.too")
+        fresh = tree / "z"
+        fresh.mkdir()
+
+        def swap():
+            (tree / "plan.md").unlink()
+            (fresh / "one").write_text("Of another agent.")
+            os.link(fresh / "one", fresh / "too")
+            numbers[(fresh / "one").stat().st_ino] = deleted
+
+        deleted, fstat = (tree / "plan.md").stat().st_ino, os.fstat
+        numbers = dict[int, int]()
+
+        def numbered(file):
+            found = fstat(file)
+            held = {name: getattr(found, name) for name in dir(found) if name.startswith("st_")}
+            held["st_ino"] = numbers.get(found.st_ino, found.st_ino)
+            return SimpleNamespace(**held)
+
+        monkeypatch.setattr(archives.os, "fstat", numbered)
+        os.link(tree / "plan.md", tree / "plan.too")
+        found = packed(z=swap)
+        assert found["z/one"] == b"Of another agent."
+        assert found["z/too"] == tarfile.LNKTYPE
+
     def test_a_file_that_is_cut_off_does_not_end_the_backup(self, tree):
         with (tree / "plan.md").open("rb") as file:
             whole = archives.Whole(file)
@@ -133,7 +187,22 @@ class TestARepository:
         found = packed(**{"pack-2_pack": gc})
         assert found["work.git/objects/pack/pack-0.pack"] == b"all objects"
 
-    def test_has_no_branches_that_come_after_its_objects(self, tree, packed):
+    def test_has_the_objects_of_branches_that_come_after_others(self, tree, packed):
+        repository = tree / "work.git"
+        (repository / "objects").mkdir(parents=True)
+        (repository / "objects" / "first").write_text("a commit")
+
+        def commit():
+            (repository / "objects" / "second").write_text("a commit")
+            (repository / "packed-refs").write_text("second")
+
+        MEANWHILE["first"] = commit
+        found = packed()
+        assert found["work.git/packed-refs"] == b"second"
+        assert "work.git/objects/second" in found
+
+    def test_has_no_branches_that_come_after_its_objects(self, tree, packed, monkeypatch):
+        monkeypatch.setattr(archives, "WALKS", 1)
         repository = tree / "work.git"
         (repository / "objects").mkdir(parents=True)
         MEANWHILE["objects"] = lambda: (repository / "packed-refs").write_text("second")
@@ -158,7 +227,7 @@ class TestWhatAgentsLeave:
             MEANWHILE[f"n{number}"] = (tree / f"n{number + 1}").mkdir
         (tree / "n0").mkdir()
         assert {f"n{number}" for number in range(archives.LOOKS)} <= set(packed())
-        assert len(MEANWHILE) == 100 - archives.LOOKS
+        assert len(MEANWHILE) == 100 - archives.WALKS * archives.LOOKS
 
     def test_folders_without_end_are_packed_as_far_as_names_go(self, tree, packed, tmp_path):
         with contextlib.chdir(tree):
