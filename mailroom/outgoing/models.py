@@ -39,9 +39,9 @@ class OutgoingNotice(models.Model):
         indexes = [
             models.Index(fields=["organisation", "-id"], name="notice_organisation"),
             models.Index(
-                fields=["organisation", "due_at"],
+                fields=["organisation", "channel", "due_at"],
                 condition=Q(state="pending"),
-                name="notice_due_first",
+                name="notice_due_of_channel",
             ),
             models.Index(fields=["organisation"], condition=Q(state="dead"), name="notice_dead"),
         ]

@@ -5,8 +5,8 @@ from __future__ import annotations
 import random
 import time
 import uuid
-from collections.abc import Mapping
-from concurrent.futures import Future, ThreadPoolExecutor
+from collections.abc import Collection, Mapping
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import partial
@@ -36,7 +36,7 @@ from mailroom.vocabulary import NoticeState
 from orgchart.models import Organisation
 from orgchart.policy.compiled import Policy
 from orgchart.policy_cache import current_policy
-from toolbox.scheduler import act_in_time, answers_of_each
+from toolbox.scheduler import act_on_each, answers_of_each
 
 log = structlog.get_logger(__name__)
 
@@ -52,10 +52,13 @@ FIRST_WAIT = 5.0
 LONGEST_WAIT = 6 * 3600.0
 CLAIMED_FOR = timedelta(seconds=60)
 """How long a sender may take; after this time another one may claim the notice."""
-AT_ONCE = 50
-"""Notices of one claim, which are sent at once: a slow receiver takes the time of no other."""
-EMAILS_AT_ONCE = 3
-"""E-mails among them: the server is one for all, and takes few sessions of one sender."""
+AT_ONCE = {"webhook": 50, "email": 3}
+"""Notices of a channel that are sent at once: a slow receiver takes the time of no other.
+
+Of e-mails few: the server is one for all, and takes few sessions of one sender.
+"""
+LOOK_AGAIN = 1.0
+"""Seconds after which a run looks for what has become due, however long receivers take."""
 SLOW, LEFT_ALONE = timedelta(seconds=5), timedelta(seconds=60)
 """After a failed attempt longer than SLOW, the receiver gets no other attempt for LEFT_ALONE."""
 MOST_RESENT = 1000
@@ -129,51 +132,65 @@ class Attempt:
 def send_due(now: datetime) -> int:
     """Send what is due. Each row is claimed first, sent outside any transaction, then saved.
 
-    Receivers may be slow, so those of one claim are waited for together, in threads that ask the
-    database for nothing, and every claim and result is saved with the time of that moment.
+    Receivers may be slow, so each is waited for in a thread that asks the database for nothing, and
+    each that is done makes room for the next of its channel (Spec: escalation 18). Every claim and
+    result is saved with the time of that moment.
     """
-    attempts: dict[OutgoingNotice, Future[Attempt]] = {}
-    with ThreadPoolExecutor(AT_ONCE) as senders:
+    begun, handled, is_in_time = time.monotonic(), 0, True
+    under_way: dict[OutgoingNotice, Future[Attempt]] = {}
 
-        def begin(at: datetime) -> list[OutgoingNotice]:
-            begun = answers_of_each(_claim(at), partial(_begin, senders))
-            attempts.update(begun)
-            return list(begun)
+    def by_now() -> datetime:
+        return now + timedelta(seconds=time.monotonic() - begun)
 
-        def end(row: OutgoingNotice, at: datetime) -> bool:
-            waited = time.monotonic()
-            attempt = attempts.pop(row).result()
-            return _settle(row, attempt, at + timedelta(seconds=time.monotonic() - waited))
+    def settle(row: OutgoingNotice) -> bool:
+        return _settle(row, under_way.pop(row).result(), by_now())
 
-        return act_in_time(begin, end, now=now, seconds=BUDGET)
+    with ThreadPoolExecutor(sum(AT_ONCE.values())) as senders:
+        while True:
+            for channel in CHANNELS if is_in_time else ():
+                claimed = _claim(channel, by_now(), under_way)
+                under_way |= answers_of_each(claimed, partial(_begin, senders))
+            if not under_way:
+                return handled
+            wait(under_way.values(), timeout=LOOK_AGAIN, return_when=FIRST_COMPLETED)
+            handled += act_on_each(_over(under_way), settle)
+            is_in_time = time.monotonic() - begun <= BUDGET
 
 
-def _claim(now: datetime) -> list[OutgoingNotice]:
-    """Take some due notices: until CLAIMED_FOR is over no other sender takes them.
+def _over(under_way: Mapping[OutgoingNotice, Future[Attempt]]) -> list[OutgoingNotice]:
+    return [row for row, attempt in under_way.items() if attempt.done()]
 
-    One of each organisation, in no order: none waits for the receivers of another, nor for what
-    others had due before (Spec: escalation 18).
+
+def _claim(
+    channel: str, now: datetime, under_way: Collection[OutgoingNotice] = ()
+) -> list[OutgoingNotice]:
+    """Take due notices of a channel: until CLAIMED_FOR is over no other sender takes them.
+
+    As many as there is room for, next to those under way. One of each organisation, in no order: it
+    does not wait for receivers of others, nor for what they had due before (Spec: escalation 18).
     """
-    with transaction.atomic():
-        due = OutgoingNotice.objects.filter(state=NoticeState.PENDING, due_at__lte=now)
+    busy = [row.organisation_id for row in under_way if row.channel == channel]
+    room = AT_ONCE[channel] - len(busy)
+    if not room:
+        return []
+    with planned_for_values(), transaction.atomic():
+        due = OutgoingNotice.objects.filter(
+            channel=channel, state=NoticeState.PENDING, due_at__lte=now
+        )
         # Each organisation's by an index, before any is taken: one statement for both would sort
         # or join all that is due, and each claim would cost what one organisation has piled up.
         own = due.filter(organisation=OuterRef("pk")).order_by("due_at").values("pk")
-        firsts = Organisation.objects.annotate(first=Subquery(own[:1])).exclude(first=None)
+        idle = Organisation.objects.exclude(pk__in=rows_of_array(busy, "bigint"))
+        firsts = idle.annotate(first=Subquery(own[:1])).exclude(first=None)
         ids = list(firsts.order_by("pk").values_list("first", flat=True))
         found = due.filter(pk__in=rows_of_array(ids, "bigint")).order_by("?")
-        rows = _with_few_emails(list(found.select_for_update(skip_locked=True)[:AT_ONCE]))
+        rows = list(found.select_for_update(skip_locked=True)[:room])
         for row in rows:
             row.attempts += 1
             row.version += 1
             row.due_at = now + CLAIMED_FOR
         OutgoingNotice.objects.bulk_update(rows, ["attempts", "version", "due_at"])
     return rows
-
-
-def _with_few_emails(found: list[OutgoingNotice]) -> list[OutgoingNotice]:
-    by_channel = {name: [row for row in found if row.channel == name] for name in CHANNELS}
-    return by_channel["webhook"] + by_channel["email"][:EMAILS_AT_ONCE]
 
 
 def _begin(senders: ThreadPoolExecutor, row: OutgoingNotice) -> Future[Attempt]:

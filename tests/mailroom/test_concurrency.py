@@ -347,14 +347,14 @@ class TestStepsAtOnce:
         assert only_event("escalation.unanswered")
 
     def test_mark_a_notice_as_sent_once(self, notice):
-        (claimed,) = outbox._claim(timezone.now())
+        (claimed,) = outbox._claim("webhook", timezone.now())
         settle_six_times(claimed, outbox.Attempt())
         assert OutgoingNotice.objects.get().state == "sent"
         assert only_event("notice.sent")
 
     def test_give_a_notice_up_once(self, notice):
         OutgoingNotice.objects.update(attempts=outbox.ATTEMPTS - 1)
-        (claimed,) = outbox._claim(timezone.now())
+        (claimed,) = outbox._claim("webhook", timezone.now())
         settle_six_times(claimed, outbox.Attempt(problem="OSError: nothing listens there"))
         assert OutgoingNotice.objects.get().state == "dead"
         assert only_event("notice.dead")

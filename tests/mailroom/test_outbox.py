@@ -4,7 +4,6 @@ import itertools
 import random
 import threading
 import uuid
-from copy import copy
 from dataclasses import replace
 from datetime import timedelta
 from functools import partial
@@ -189,15 +188,46 @@ class TestSending:
     def test_of_one_organisation_does_not_wait_for_the_receiver_of_another(
         self, company, receiver, monkeypatch
     ):
+        """All that one has due is older than the other's, and would fill all places."""
         other = load_company("soloqueue")
         configure(other, board_webhook=receiver.url, allow_internal_addresses=True)
-        for n in range(2 * outbox.AT_ONCE):
+        for n in range(2 * outbox.AT_ONCE["webhook"]):
             notify(company, subject=f"Notice {n}")
         notify_board(other, subject="Only this one", at=NOW + timedelta(seconds=1))
-        slow = itertools.count(0, 20)
-        monkeypatch.setattr(outbox.time, "monotonic", lambda: float(next(slow)))
+        arrived = threading.Event()
+
+        def fail(row, _policy):
+            if row.organisation_id == other.organisation.id:
+                arrived.set()
+            elif not arrived.wait(PATIENCE):
+                return TimeoutError()
+            return None
+
+        monkeypatch.setattr(outbox, "_failure", fail)
         outbox.send_due(now=NOW + timedelta(seconds=2))
         assert OutgoingNotice.objects.get(organisation=other.organisation).state == "sent"
+        assert not OutgoingNotice.objects.exclude(last_problem="").exists()
+
+    def test_gives_its_place_to_the_next_however_long_others_take(self, company, monkeypatch):
+        """A round that waits for the slowest of fifty would take its time of all organisations."""
+        monkeypatch.setattr(outbox, "AT_ONCE", {"webhook": 2, "email": 1})
+        others = [load_company(name) for name in ("soloqueue", "dev-team")]
+        for each in others:
+            configure(each, board_webhook="https://b.example/x")
+            notify(each)
+        notify(company)
+        tried, last = [], threading.Event()
+
+        def fail(row, _policy):
+            tried.append(row)
+            number = len(tried)
+            if number == 3:
+                last.set()
+            return TimeoutError() if number == 1 and not last.wait(PATIENCE) else None
+
+        monkeypatch.setattr(outbox, "_failure", fail)
+        assert outbox.send_due(now=NOW) == 3
+        assert not OutgoingNotice.objects.exclude(state="sent").exists()
 
     def test_waits_for_the_receivers_of_many_organisations_together(self, company, monkeypatch):
         """Each of two hundred dead ones would take ten seconds of all others (escalation 18)."""
@@ -210,12 +240,33 @@ class TestSending:
         assert outbox.send_due(now=NOW) == 2
         assert not together.broken
 
-    def test_asks_the_mail_server_for_few_sessions_at_once(self, company):
-        configure(company, board_webhook="", board_email="b@b.example")
+    def test_asks_the_mail_server_for_few_sessions_at_once(self, company, monkeypatch):
+        monkeypatch.setattr(outbox, "AT_ONCE", {"webhook": 9, "email": 1})
+        other = load_company("soloqueue")
+        for each in (company, other):
+            configure(each, board_webhook="", board_email="b@b.example")
+            notify(each)
+        (one,) = outbox._claim("email", NOW)
+        assert outbox._claim("email", NOW, [one]) == []
+
+    def test_by_webhook_waits_for_no_email(self, company, receiver, monkeypatch):
+        """Also of its own organisation: the mail server may take its time for each."""
+        configure(company, board_email="b@b.example")
         notify(company)
-        one = notice()
-        rows = [copy(one) for _ in range(outbox.AT_ONCE)]
-        assert len(outbox._with_few_emails(rows)) == outbox.EMAILS_AT_ONCE
+        notify_board(company, subject="Another one", at=NOW + timedelta(seconds=1))
+        arrived, real = threading.Event(), outbox._failure
+
+        def fail(row, policy):
+            if row.channel == "email":
+                return None if arrived.wait(PATIENCE) else TimeoutError()
+            failure = real(row, policy)
+            if len(receiver.arrived) == 2:
+                arrived.set()
+            return failure
+
+        monkeypatch.setattr(outbox, "_failure", fail)
+        outbox.send_due(now=NOW + timedelta(seconds=2))
+        assert not OutgoingNotice.objects.exclude(state="sent").exists()
 
     def test_leaves_a_receiver_that_hangs_alone_for_a_minute(self, company, monkeypatch):
         """Its other notices are older than those of all others, and each would hang as well."""
@@ -235,7 +286,7 @@ class TestSending:
         def tried():
             return sum(OutgoingNotice.objects.values_list("attempts", flat=True))
 
-        monkeypatch.setattr(outbox, "AT_ONCE", 1)
+        monkeypatch.setattr(outbox, "AT_ONCE", {"webhook": 1, "email": 1})
         monkeypatch.setattr(outbox, "_failure", fail)
         monkeypatch.setattr(outbox.time, "monotonic", lambda: passed[0])
         outbox.send_due(now=NOW + timedelta(seconds=2))
@@ -255,7 +306,7 @@ class TestSending:
             notify(company, subject=f"Notice {n}")
         notify_board(other, subject="Only this one", at=NOW + timedelta(seconds=1))
         passed = itertools.count(0, outbox.BUDGET + 1)
-        monkeypatch.setattr(outbox, "AT_ONCE", 1)
+        monkeypatch.setattr(outbox, "AT_ONCE", {"webhook": 1, "email": 1})
         monkeypatch.setattr(outbox, "_failure", lambda *_: None)
         monkeypatch.setattr(outbox.time, "monotonic", lambda: float(next(passed)))
         for n in range(runs):
@@ -282,7 +333,7 @@ class TestSending:
         )
         renew_statistics("mailroom_outgoingnotice")
         with CaptureQueriesContext(connection) as done:
-            assert len(outbox._claim(NOW)) == 1
+            assert len(outbox._claim("webhook", NOW)) == 1
         read = [each["sql"] for each in done if each["sql"].startswith("SELECT")]
         assert all(rows_touched(sql, None, kept=False) < 100 for sql in read)
 
@@ -320,14 +371,14 @@ class TestSending:
 
     def test_by_who_died_is_taken_over_after_a_minute(self, company, receiver):
         notify(company)
-        outbox._claim(NOW)
+        outbox._claim("webhook", NOW)
         assert outbox.send_due(now=after(seconds=30)) == 0
         assert outbox.send_due(now=after(seconds=61)) == 1
         assert receiver.ids == [str(notice().event_id)]
 
     def test_that_settles_after_another_took_over_changes_nothing(self, company, receiver):
         notify(company)
-        (first,) = outbox._claim(NOW)
+        (first,) = outbox._claim("webhook", NOW)
         outbox.send_due(now=after(seconds=61))
         outbox._settle(first, outbox.Attempt(), after(seconds=62))
         assert (notice().state, notice().attempts) == ("sent", 2)
