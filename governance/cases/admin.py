@@ -87,6 +87,8 @@ class CaseAdmin(ActingAdmin):
         organisation = (rows if chosen is None else rows.filter(id=chosen)).first()
         if organisation is None:
             raise PermissionDenied("no organisation has the six offices")
+        if chosen is None:  # the first one may be another when the form is sent (Spec: people 8)
+            return HttpResponseRedirect(f"{request.path}?organisation={organisation.id}")
         form = pages.OpenForm(request.POST if request.method == "POST" else None)
         if request.method == "POST" and form.is_valid():
             try:

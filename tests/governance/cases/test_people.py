@@ -23,9 +23,9 @@ from governance.interventions import confirmation_codes
 from governance.models import Artifact, Case, CodeAttempt, Intervention
 from ledger.models import Event
 from mailroom.models import OutgoingNotice
-from orgchart.models import Agent, Organisation
+from orgchart.models import Agent, Organisation, Role
 from orgchart.services import set_settings
-from tests.admin.forms import filled
+from tests.admin.forms import filled, values_of
 from tests.governance.cases.world import CONTENT, Play, code_of, enrolled
 from tests.people import join
 from tests.plans import most_of, renew_statistics
@@ -750,7 +750,8 @@ class TestPages:
         assert "committed 100+ structural violations" in client.get("/admin/").content.decode()
 
     def test_open_a_case(self, client, company):
-        answer = client.post("/admin/governance/case/open/", {"title": "T", "request": "R"})
+        page = f"/admin/governance/case/open/?organisation={company.organisation.id}"
+        answer = client.post(page, {"title": "T", "request": "R"})
         assert answer.status_code == 302
         assert Case.objects.get().opened_by_name == "human:alice"
         assert client.get("/admin/governance/case/").status_code == 200
@@ -767,7 +768,7 @@ class TestPages:
         assert "nothing was done again" in again.content.decode()
 
     def test_open_one_however_often_its_form_is_sent(self, client, company):
-        page = "/admin/governance/case/open/"
+        page = f"/admin/governance/case/open/?organisation={company.organisation.id}"
         form = filled(client, page, "act-form", title="T", request="R")
         client.post(page, form)
         again = client.post(page, form, follow=True)
@@ -776,10 +777,23 @@ class TestPages:
         client.post(page, filled(client, page, "act-form", title="T", request="R"))
         assert Case.objects.count() == 2
 
+    def test_open_a_case_where_the_page_said(self, client, company):
+        """Spec: people 8: meanwhile another organisation comes first in the list."""
+        shown = client.get("/admin/governance/case/open/", follow=True)
+        page = shown.request["PATH_INFO"] + "?" + shown.request["QUERY_STRING"]
+        form = values_of(shown, "act-form", title="T", request="R")
+        other = Organisation.objects.create(slug="first", name="A first one")
+        Role.objects.create(
+            organisation=other, name="a", title="A", level=1, kind="worker", offices=["ANALYST"]
+        )
+        client.post(page, form)
+        assert Case.objects.get().organisation == company.organisation
+
     def test_say_which_office_is_vacant(self, client, company):
         Agent.objects.filter(handle="tester").update(active=False)
         Organisation.objects.update(policy_version=F("policy_version") + 1)
-        answer = client.post("/admin/governance/case/open/", {"title": "T", "request": "R"})
+        page = f"/admin/governance/case/open/?organisation={company.organisation.id}"
+        answer = client.post(page, {"title": "T", "request": "R"})
         assert answer.status_code == 200
         assert "no active agent holds these offices: TESTER" in answer.content.decode()
         assert not Case.objects.exists()
