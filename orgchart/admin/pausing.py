@@ -42,7 +42,13 @@ def _resume(call: ActRequest) -> Answer:
 
 
 def _take_over(call: ActRequest) -> Answer:
-    take_over_pause(person=call.person, agent=call.row.handle, reason=call.reason, now=call.now)
+    take_over_pause(
+        person=call.person,
+        agent=call.row.handle,
+        reason=call.reason,
+        expected_pause=call.version,
+        now=call.now,
+    )
     return gettext("%(agent)s stays paused until the Board resumes it.") % {
         "agent": call.row.handle
     }
@@ -123,6 +129,7 @@ TAKE_OVER = Act(
     ),
     perform=_take_over,
     possible=lambda row: row.is_paused_by_board is False,
+    version=pause_number,
     facts=pause_facts,
 )
 STOP = Act(

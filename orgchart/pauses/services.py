@@ -67,15 +67,17 @@ def resume_agent(
         _record(person, pause, Action.AGENT_RESUMED, condition, "resume_agent", reason, now)
 
 
-def take_over_pause(*, person: Person, agent: str, reason: str, now: datetime) -> None:
+def take_over_pause(
+    *, person: Person, agent: str, reason: str, expected_pause: int | None, now: datetime
+) -> None:
     """Make the pause of another group the Board's: from now on only the Board ends it.
 
     Raises Denied: NOT_YOURS, INVALID_PARAMS without a reason, NOT_FOUND, INVALID_TRANSITION where
-    the agent is not paused, or the Board paused it.
+    the agent is not paused, or the Board paused it, VERSION_MISMATCH as `resume_agent`.
     """
     require_deed(person, Deed.TAKE_OVER_PAUSE, reason=reason)
     with transaction.atomic():
-        pause = _open_pause(person, _agent(person, agent))
+        pause = _open_pause(person, _agent(person, agent), expected_pause)
         if pause.by_board:
             raise _settled(f"the Board paused {agent}: {pause.reason}")
         condition = f"paused: {pause.reason}"[:200]
@@ -168,19 +170,15 @@ def _begin(person: Person, agent: Agent | None, reason: str, now: datetime) -> P
     return pause
 
 
-def _open_pause(person: Person, agent: Agent | None) -> Pause:
-    """The pause that lasts, under a lock. Raises Denied INVALID_TRANSITION where there is none."""
+def _open_pause(person: Person, agent: Agent | None, expected: int | None) -> Pause:
+    """The pause that lasts, under a lock.
+
+    Raises Denied INVALID_TRANSITION where there is none, VERSION_MISMATCH for another one.
+    """
     rows = Pause.objects.select_for_update(of=("self",))
     pause = rows.filter(organisation_id=person.organisation_id, agent=agent, ended_at=None).first()
     if pause is None:
         raise _settled(f"{agent or 'the organisation'} is not paused")
-    return pause
-
-
-def _end(
-    person: Person, agent: Agent | None, expected: int | None, reason: str, now: datetime
-) -> Pause:
-    pause = _open_pause(person, agent)
     if expected not in (None, pause.id):
         raise refuse(
             Code.VERSION_MISMATCH,
@@ -188,6 +186,13 @@ def _end(
             "read the new reason, then decide again",
             rule="a form carries what it was read at (spec: people 8)",
         )
+    return pause
+
+
+def _end(
+    person: Person, agent: Agent | None, expected: int | None, reason: str, now: datetime
+) -> Pause:
+    pause = _open_pause(person, agent, expected)
     require(can_resume(person, by_board=pause.by_board))
     pause.ended_at, pause.ended_by, pause.end_reason = now, person.actor, reason.strip()
     pause.save(update_fields=["ended_at", "ended_by", "end_reason"])

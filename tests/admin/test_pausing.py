@@ -86,7 +86,7 @@ def test_the_board_takes_over_a_pause_of_hr(sign_in, company):
     hr.post(f"{page_of(worker)}/pause/", REASON)
     assert hr.post(page, REASON).status_code == 403
     assert page in board.get(f"{page_of(worker)}/change/").content.decode()
-    assert board.post(page, {"reason": "The Board looks at it."}).status_code == 302
+    assert board.post(page, {**as_seen(), "reason": "The Board looks at it."}).status_code == 302
     hr.post(f"{page_of(worker)}/resume/", as_seen())
     refused = company.call(worker.handle, "read_inbox")
     assert (refused.code, refused.body["details"]["resumed_by"]) == ("AGENT_PAUSED", ["Board"])
@@ -104,5 +104,18 @@ def test_only_a_pause_of_hr_is_taken_over(sign_in, company):
     page = f"{page_of(worker)}/take-over-pause/"
     assert "is not paused" in board.post(page, REASON).content.decode()
     board.post(f"{page_of(worker)}/pause/", REASON)
-    assert "Board paused backend_worker" in board.post(page, REASON).content.decode()
+    assert "Board paused backend_worker" in board.post(page, as_seen()).content.decode()
     assert Intervention.objects.count() == 1
+
+
+def test_another_pause_than_was_shown_is_not_taken_over(sign_in, company):
+    """Spec: people 8: nobody has read why it was paused again."""
+    worker, hr = company.agent("backend_worker"), sign_in(PeopleGroup.HR)
+    hr.post(f"{page_of(worker)}/pause/", REASON)
+    shown = as_seen()
+    hr.post(f"{page_of(worker)}/resume/", shown)
+    hr.post(f"{page_of(worker)}/pause/", {"reason": "It deletes files."})
+    board = sign_in(PeopleGroup.BOARD)
+    answer = board.post(f"{page_of(worker)}/take-over-pause/", shown)
+    assert "It deletes files." in answer.content.decode()
+    assert not Pause.objects.get(ended_at=None).by_board

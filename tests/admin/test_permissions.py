@@ -170,7 +170,9 @@ SERVICES = {
         lambda who: resume_agent(agent="x", reason=REASON, expected_pause=None, **person_of(who)),
     ],
     Deed.TAKE_OVER_PAUSE: [
-        lambda who: take_over_pause(agent="x", reason=REASON, **person_of(who)),
+        lambda who: take_over_pause(
+            agent="x", reason=REASON, expected_pause=None, **person_of(who)
+        ),
     ],
     Deed.STOP_ORGANISATION: [
         lambda who: stop_everything(reason=REASON, **person_of(who)),

@@ -442,7 +442,7 @@ class TestAtOnce:
     def test_the_board_takes_over_what_hr_has_not_ended(self, committed):
         """Spec: people 39."""
         hr = committed.person("HR", username="hal")
-        take_over = partial(take_over_pause, agent=WORKER, reason=REASON)
+        take_over = partial(take_over_pause, agent=WORKER, reason=REASON, expected_pause=None)
         for _ in range(5):
             pause(committed, by=hr)
             ends = at_once([
