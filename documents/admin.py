@@ -10,6 +10,7 @@ from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 from unfold.widgets import UnfoldAdminTextareaWidget
 
+from core.admin.actors import actor_name
 from core.admin.acts import Act, ActingAdmin, ActRequest, Answer, ReasonForm
 from core.admin.base import BrowseAdmin, block, choice_column, computed_column, shown_column
 from core.admin.once import OnceForm
@@ -17,6 +18,7 @@ from core.events import text
 from core.people import signed_in
 from core.permissions import Deed
 from documents.memory.entries import MAX_ENTRY
+from documents.memory.owners import owner_of_row
 from documents.memory.services import add_as_person, correct_memory, withdraw_memory
 from documents.models import NAMES_CONTRACT, Artifact, Document, Memory
 from orgchart.people.members import visible_agents
@@ -110,6 +112,16 @@ def _withdraw(call: ActRequest) -> Answer:
     return gettext("Withdrawn. Agents no longer read it.")
 
 
+def _facts(row: Memory) -> list[tuple[str, str]]:
+    """Whose memory it is, and who wrote the entry."""
+    by = actor_name(f"human:{row.person}") if row.person else str(row.author)
+    return [
+        (gettext("Organisation"), row.organisation.name),
+        (gettext("Memory"), owner_of_row(row).path),
+        (gettext("Entry by"), by),
+    ]
+
+
 MEMORY_ACTS = (
     Act(
         name="add",
@@ -119,6 +131,7 @@ MEMORY_ACTS = (
         explanation=_("The agents that read this memory read the new entry with your name."),
         perform=_add,
         form=MemoryForm,
+        facts=lambda row: _facts(row)[:-1],
     ),
     Act(
         name="correct",
@@ -133,6 +146,7 @@ MEMORY_ACTS = (
         perform=_correct,
         form=CorrectionForm,
         initial=lambda row: {"text": row.text},
+        facts=_facts,
         possible=lambda row: row.is_current,
         text=lambda row: row.text,
     ),
@@ -144,6 +158,7 @@ MEMORY_ACTS = (
         deed=Deed.KEEP_MEMORY,
         explanation=_("Agents no longer read this entry. It stays in the history."),
         perform=_withdraw,
+        facts=_facts,
         possible=lambda row: row.is_current,
         text=lambda row: row.text,
     ),

@@ -99,11 +99,13 @@ def revoke_key(
     now: datetime,
     reason: str = "",
     agent_id: int | None = None,
+    expected_others: int | None = None,
 ) -> None:
     """End a key at once. Revoking twice is no error and changes nothing (Spec: people 32).
 
     Raises Denied INVALID_PARAMS for a person without a reason, NOT_FOUND when no key of the
-    caller's organisation (or, where one is named, of the agent) has the prefix.
+    caller's organisation (or, where one is named, of the agent) has the prefix, VERSION_MISMATCH
+    where its agent has not `expected_others` other keys in use.
     """
     require_deed(caller, Deed.REVOKE_KEY, reason=reason)
     with transaction.atomic():
@@ -112,6 +114,8 @@ def revoke_key(
         )
         if agent_id is not None:
             mine = mine.filter(agent_id=agent_id)
+        if expected_others is not None:
+            _require_others(mine, expected_others)
         if _end(mine, caller, now):
             subject = f"key:{prefix[:PREFIX_LENGTH]}"
             record(Action.KEY_REVOKED, by=caller, at=now, subject=subject, reason=reason)
@@ -130,6 +134,26 @@ def revoke_key(
                 f"no key begins with {prefix[:PREFIX_LENGTH]}",
                 "look its prefix up in the admin",
             )
+
+
+def other_keys(key: ApiKey) -> QuerySet[ApiKey]:
+    """The other keys with which its agent can call."""
+    return ApiKey.objects.filter(agent=key.agent, revoked_at=None).exclude(pk=key.pk)
+
+
+@needs_transaction
+def _require_others(keys: QuerySet[ApiKey], expected: int) -> None:
+    """Refuse where the agent goes on with more or fewer keys than a person was shown."""
+    key = keys.select_related("agent").first()
+    if key is None:
+        return
+    Agent.objects.select_for_update(no_key=True).get(id=key.agent_id)  # of two people one waits
+    require_version(
+        f"the other keys of {key.agent.handle}",
+        "look which are in use, then decide again",
+        expected=expected,
+        current=other_keys(key).count(),
+    )
 
 
 def replace_keys(*, caller: Person, now: datetime, reason: str) -> dict[str, str]:

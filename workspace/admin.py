@@ -12,6 +12,7 @@ from django.utils import timezone
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
+from core.admin.actors import actor_name
 from core.admin.acts import Act, ActingAdmin, ActRequest, Answer, FileForm
 from core.admin.base import (
     actor_column,
@@ -49,7 +50,13 @@ def _approve(call: ActRequest) -> Answer:
 
 
 def _withdraw(call: ActRequest) -> Answer:
-    withdraw(name=call.row.name, reason=call.reason, caller=call.person, now=call.now)
+    withdraw(
+        name=call.row.name,
+        reason=call.reason,
+        caller=call.person,
+        now=call.now,
+        expected_digest=call.digest,
+    )
     return gettext("The approval of %(skill)s is withdrawn.") % {"skill": call.row.name}
 
 
@@ -109,6 +116,13 @@ WITHDRAW = Act(
     deed=Deed.APPROVE_SKILL,
     explanation=_("From the next use on, no agent can start it, until a person approves it again."),
     perform=_withdraw,
+    form=FileForm,
+    version=lambda row: str(row.approved_digest),
+    facts=lambda row: [
+        ("SHA-256", row.approved_digest),
+        (gettext("Approved by"), actor_name(row.approved_by)),
+        (gettext("Reason"), row.approval_reason),
+    ],
     possible=lambda row: row.approved_at is not None,
 )
 

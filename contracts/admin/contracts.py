@@ -23,6 +23,7 @@ from core.people import signed_in
 from core.permissions import Deed
 from core.waiting import page_of
 from ledger.history import events_of
+from mailroom.admin.mail import attached
 from orgchart.people.members import visible_agents
 
 STATE_COLOURS = {
@@ -64,9 +65,20 @@ def _facts(row: Contract) -> list[tuple[str, str]]:
     ]
 
 
+def _submission(row: Contract) -> Report | None:
+    reports = row.reports.filter(submission__isnull=False).select_related("mail")
+    return reports.order_by("-submission").first()
+
+
+def _work_facts(row: Contract) -> list[tuple[str, str]]:
+    """The same with the files that came with the work that is decided on."""
+    found = _submission(row)
+    return [*_facts(row), *(attached(found.mail) if found else ())]
+
+
 def _submitted(row: Contract) -> str:
     """The work that is decided on: what the assignee submitted last, and what QA found in it."""
-    found = row.reports.filter(submission__isnull=False).order_by("-submission").first()
+    found = _submission(row)
     if found is None:
         return ""
     verdicts = Verdict.objects.filter(report_id=found.id).select_related("judge").order_by("id")
@@ -82,7 +94,7 @@ def _act(outcome: ContractOutcome, title: Text, explanation: Text, **more: Any) 
         deed=Deed.CANCEL_CONTRACT,
         perform=lambda call: _ended(call, outcome),
         version=lambda row: int(row.version),
-        facts=_facts,
+        facts=_work_facts if "text" in more else _facts,
         **more,
     )
 

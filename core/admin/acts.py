@@ -47,7 +47,7 @@ class ReasonForm(forms.Form):
     reason = forms.CharField(
         label=_("Reason"),
         max_length=500,
-        widget=UnfoldAdminTextareaWidget(attrs={"rows": 3, "autofocus": True}),
+        widget=UnfoldAdminTextareaWidget(attrs={"rows": 3}),
         help_text=_("Kept in the ledger with your name."),
     )
     version = forms.IntegerField(widget=forms.HiddenInput, error_messages=SEEN_IS_MISSING)

@@ -16,7 +16,7 @@ from core.admin.base import actor_column, choice_column, computed_column
 from core.events import text
 from core.permissions import Deed
 from ledger.history import events_of
-from mailroom.admin.mail import ReportAnswerForm
+from mailroom.admin.mail import ReportAnswerForm, attached
 from mailroom.admin.thread import MOST, thread_of
 from mailroom.escalations.answers import answer_as_person
 from mailroom.escalations.threads import rows_of, version_of
@@ -45,6 +45,7 @@ def _facts(row: Escalation) -> list[tuple[str, str]]:
         (pgettext("recipient", "To"), row.recipient.handle if row.recipient else "board"),
         (gettext("State"), row.get_state_display()),
         (gettext("Due"), f"{row.due_at:%Y-%m-%d %H:%M} UTC"),
+        *attached(row.mail),
         *_others(row),
     ]
 

@@ -72,7 +72,7 @@ class ReportAnswerForm(OnceForm):
     reply = forms.CharField(
         label=_("Reply"),
         max_length=8000,
-        widget=UnfoldAdminTextareaWidget(attrs={"rows": 8, "autofocus": True}),
+        widget=UnfoldAdminTextareaWidget(attrs={"rows": 8}),
         help_text=_("It reaches the sender as a mail from the Board, in this thread."),
     )
 
@@ -112,7 +112,17 @@ def _mark_read(call: ActRequest) -> Answer:
 
 
 def _facts(row: Mail) -> list[tuple[str, str]]:
-    return [(gettext("Subject"), row.subject), (pgettext("sender", "From"), row.from_agent)]
+    return [
+        (gettext("Subject"), row.subject),
+        (pgettext("sender", "From"), row.from_agent),
+        *attached(row),
+    ]
+
+
+def attached(row: Mail) -> list[tuple[str, str]]:
+    """The files that a mail brings, for the page on which a person decides on it."""
+    name = gettext("Attachment")
+    return [(name, f"{each['path']} {each.get('description') or ''}") for each in row.attachments]
 
 
 MARK_READ = Act(

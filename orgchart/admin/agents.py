@@ -20,7 +20,7 @@ from orgchart.admin.forms import AgentForm
 from orgchart.admin.organisations import WHY
 from orgchart.admin.pausing import PAUSE, RESUME, TAKE_OVER, own_pause
 from orgchart.admin.placing import PlacingAdmin
-from orgchart.keys import issue_key, keys_ever, revoke_key
+from orgchart.keys import issue_key, keys_ever, other_keys, revoke_key
 from orgchart.models import Agent, ApiKey
 from orgchart.pauses.services import is_paused
 
@@ -44,7 +44,13 @@ def _issue(call: ActRequest) -> Answer:
 
 
 def _revoke(call: ActRequest) -> Answer:
-    revoke_key(prefix=call.row.prefix, caller=call.person, now=call.now, reason=call.reason)
+    revoke_key(
+        prefix=call.row.prefix,
+        caller=call.person,
+        now=call.now,
+        reason=call.reason,
+        expected_others=call.version,
+    )
     return gettext("The key %(prefix)s… of %(agent)s is revoked.") % {
         "prefix": call.row.prefix,
         "agent": call.row.agent.handle,
@@ -53,10 +59,9 @@ def _revoke(call: ActRequest) -> Answer:
 
 def _key_facts(key: ApiKey) -> list[tuple[str, str]]:
     """Whose key it is, and with which others that agent goes on."""
-    others = ApiKey.objects.filter(agent=key.agent, revoked_at=None).exclude(pk=key.pk)
     return [
         (gettext("Agent"), key.agent.handle),
-        (gettext("Its other keys in use"), str(others.count())),
+        (gettext("Its other keys in use"), str(other_keys(key).count())),
     ]
 
 
@@ -80,6 +85,7 @@ REVOKE = Act(
         "The key stops working immediately. This cannot be undone. Other keys keep working."
     ),
     perform=_revoke,
+    version=lambda key: other_keys(key).count(),
     facts=_key_facts,
     possible=lambda key: key.revoked_at is None,
 )

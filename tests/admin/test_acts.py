@@ -107,6 +107,20 @@ class TestKeys:
         html = board.get(act_page(key, "revoke")).content.decode()
         assert "<dt>Its other keys in use</dt><dd>1</dd>" in html
 
+    def test_are_not_revoked_where_their_agent_has_fewer_others_than_was_shown(
+        self, board, worker, company
+    ):
+        """Spec: people 8: another person revoked the key with which it was to go on."""
+        key = ApiKey.objects.get(agent=worker)
+        act(board, worker, "issue-key")
+        page = act_page(key, "revoke")
+        form = filled(board, page, "act-form", reason=REASON)
+        act(board, ApiKey.objects.filter(agent=worker).exclude(pk=key.pk).get(), "revoke")
+        assert "changed after you read it" in board.post(page, form).content.decode()
+        assert company.get("/api/v1/me", "backend_worker").status == 200
+        assert act(board, key, "revoke").status_code == 302
+        assert company.get("/api/v1/me", "backend_worker").status == 401
+
     def test_are_listed_by_prefix_only(self, observer, worker):
         key = ApiKey.objects.get(agent=worker)
         html = observer.get(list_page(ApiKey)).content.decode()
@@ -193,6 +207,16 @@ class TestModes:
         assert (newest_event().action, newest_event().code) == ("human.denied", "VERSION_MISMATCH")
         assert company.get("/api/v1/me", "backend_worker").body["session"]["mode"] == "chat_safe"
         assert act(board, row, "open-coding").status_code == 302
+
+    def test_coding_is_closed_on_a_page_that_names_what_opened_it(self, board, session, company):
+        """The contract's mode ends in all its sessions, until a person opens it again."""
+        made = company.call(
+            "it_manager", "create_contract", to="backend_worker", title="T", body="B", mode="coding"
+        )
+        contract = made.result["contract_id"]
+        assert company.call("backend_worker", "accept_contract", contract_id=contract).code == "OK"
+        html = board.get(act_page(session, "close-coding")).content.decode()
+        assert contract in html.partition('class="nx-facts"')[2]
 
     def test_coding_is_opened_for_an_agent_that_never_called(self, board, worker, company):
         Session.objects.filter(agent=worker).delete()
@@ -287,6 +311,26 @@ class TestContracts:
                 html = board.get(act_page(row, name)).content.decode()
                 assert body in html
             act(board, row, "close-rework")
+
+    def test_are_decided_on_a_page_that_names_the_files_that_came_with_the_work(
+        self, board, company
+    ):
+        page = f"{ISSUE}?organisation={company.organisation.id}"
+        board.post(page, filled(board, page, "issue-form", title="T", body="B", to="ceo"))
+        row = Contract.objects.get()
+        company.call("ceo", "accept_contract", contract_id=row.id)
+        note = company.call("ceo", "write_note", title="Paris", content="The plan.").result["path"]
+        company.call(
+            "ceo", "send_mail", to="board", type="report", subject="S", body="See the note.",
+            contract_ref=row.id, submits=True,
+            attachments=[{"path": note, "description": "Plan 7"}],
+        )  # fmt: skip
+        report = row.reports.get()
+        for page in (
+            *(act_page(row, name) for name in ("close-passed", "close-failed", "close-rework")),
+            *(act_page(report.mail, name) for name in ("answer", "mark-read")),
+        ):
+            assert f"{note} Plan 7" in board.get(page).content.decode(), page
 
     def test_are_not_issued_for_a_person_who_signs_out_meanwhile(self, board, company, monkeypatch):
         page = f"{ISSUE}?organisation={company.organisation.id}"
@@ -493,6 +537,23 @@ class TestSkills:
         assert not skill.approved
         assert (newest_event().action, newest_event().code) == ("human.denied", "VERSION_MISMATCH")
 
+    def test_that_another_person_approved_again_meanwhile_stay_approved(self, board, skill):
+        """Spec: people 8: nobody who withdraws has read this file."""
+        act(board, skill, "approve")
+        page = act_page(skill, "withdraw")
+        form = filled(board, page, "act-form", reason=REASON)
+        assert skill.digest in board.get(page).content.decode()
+        path = Path(skill.path)
+        path.write_text(path.read_text() + "!`date`\n")
+        board.post(act_page(skill, "look-again"))
+        act(board, skill, "approve")
+        assert "as another file" in board.post(page, form).content.decode()
+        skill.refresh_from_db()
+        assert skill.approved
+        assert act(board, skill, "withdraw").status_code == 302
+        skill.refresh_from_db()
+        assert not skill.approved
+
     def test_are_looked_at_again_where_the_file_is_another(self, board, observer, skill):
         act(board, skill, "approve")
         look, path = act_page(skill, "look-again"), Path(skill.path)
@@ -559,6 +620,14 @@ class TestWhatIsSentTwice:
         assert company.call("ceo", "memory_append", text="Fridays are quiet.").code == "OK"
         self.twice(board, Memory.objects.get(), "add", text="Mondays are not.")
         assert Memory.objects.count() == 2
+
+    @pytest.mark.parametrize("name", ["add", "correct", "withdraw"])
+    def test_is_kept_on_a_page_that_says_whose_memory_it_is(self, board, company, name):
+        assert company.call("backend_worker", "memory_append", text="Fridays.").code == "OK"
+        html = board.get(act_page(Memory.objects.get(), name)).content.decode()
+        facts = html.partition('class="nx-facts"')[2].partition("</dl>")[0]
+        assert company.organisation.name in facts
+        assert "agents/backend_worker/MEMORY.md" in facts
 
     def test_is_one_answer_to_a_report(self, board, company):
         report = {"type": "report", "subject": "S", "body": "B"}

@@ -80,6 +80,15 @@ def _has_open_grant(row: Session) -> bool:
     return row.grants.filter(closed_at=None, mode=ToolMode.CODING).exists()
 
 
+def _open_grants(row: Session) -> list[tuple[str, str]]:
+    """What opened the mode: all of this ends."""
+    opened = row.grants.filter(closed_at=None).exclude(mode=ToolMode.CHAT_SAFE)
+    return [
+        (gettext("Opened by"), f"{each.contract_ref or actor_name(each.opened_by)}: {each.reason}")
+        for each in opened.order_by("id")
+    ]
+
+
 OPEN = Act(
     name="open-coding",
     title=_("Open coding mode"),
@@ -113,6 +122,7 @@ CLOSE = Act(
         "person opens the mode again. Other contracts of the agent open it as before."
     ),
     perform=_close,
+    facts=_open_grants,
     possible=_has_open_grant,
 )
 

@@ -81,13 +81,26 @@ def approve(*, name: str, digest: str, reason: str, caller: Actor, now: datetime
     return Skill.objects.get(name=name)
 
 
-def withdraw(*, name: str, reason: str, caller: Actor, now: datetime) -> None:
-    """Take an approval back. Raises Denied: INVALID_PARAMS, NOT_FOUND."""
+def withdraw(
+    *, name: str, reason: str, caller: Actor, now: datetime, expected_digest: str | None = None
+) -> None:
+    """Take an approval back; where `expected_digest` is given, of this file only.
+
+    Raises Denied: INVALID_PARAMS, NOT_FOUND, VERSION_MISMATCH where another file is approved now.
+    """
     require_deed(caller, Deed.APPROVE_SKILL, reason=reason)
     with transaction.atomic():
         row = Skill.objects.select_for_update().filter(name=name).exclude(approved_at=None).first()
         if row is None:
             raise refuse(Code.NOT_FOUND, f"no skill {name[:64]!r} is approved", "see the list")
+        if expected_digest not in (None, row.approved_digest):
+            raise refuse(
+                Code.VERSION_MISMATCH,
+                f"{name} was approved again meanwhile, by {row.approved_by}, as another file: "
+                f"it is {row.approved_digest}",
+                "read that file, then withdraw its approval where it is wrong, too",
+                current=row.approved_digest,
+            )
         Skill.objects.filter(id=row.id).update(
             approved_digest="", approved_by="", approved_at=None, approval_reason=""
         )
