@@ -29,6 +29,7 @@ from nexus_site.console import known_browsers
 from nexus_site.console.first_steps import first_steps, on_password_changed
 from nexus_site.console.login import OwnPasswordForm
 from nexus_site.console.lookups import guarded
+from nexus_site.console.signed_out import keep_typed
 from nexus_site.console.visible import show_controls
 from orgchart.people.passwords import lock_user
 from workspace.sandbox.weaknesses import find_weaknesses
@@ -101,7 +102,7 @@ class PeopleSite(UnfoldAdminSite):
     def admin_view(self, view: View, cacheable: bool = False) -> View:  # noqa: FBT001, FBT002  Django's own signature
         """Check that a member of the staff is signed in and ready, and record refusals."""
         checked: View = super().admin_view(record_refusals(first_steps(view)), cacheable)
-        return checked
+        return keep_typed(checked)
 
     def get_app_list(self, request: HttpRequest, app_label: str | None = None) -> Any:
         """The tables by room, computed only when a page reads them: its navigation is our own."""

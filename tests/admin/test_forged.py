@@ -17,8 +17,8 @@ from orgchart.models import (
     Role,
     ToolOverride,
 )
-from tests.admin.forms import confirm, preview
-from tests.admin.places import change_page, edit_page
+from tests.admin.forms import confirm, filled, preview
+from tests.admin.places import act_page, change_page, edit_page, list_page
 
 REASON = "The new team needs it."
 EDITS = {
@@ -128,3 +128,37 @@ class TestAFormWithoutItsToken:
             assert answer.status_code == 403, address
             assert "This form is too old to be sent" in answer.content.decode(), address
         assert Event.objects.count() == before
+
+
+class TestAFormOfWhoWasSignedOut:
+    """Spec: people 69."""
+
+    TYPED = "We take the second offer, and not the first one."
+
+    def test_gives_back_what_was_typed(self, board, company):
+        page = act_page(company.agent("qa_worker"), "pause")
+        form = filled(board, page, "act-form", reason=self.TYPED)
+        board.session.flush()
+        before = Event.objects.count()
+        answer = board.post(page, form)
+        html = answer.content.decode()
+        assert answer.status_code == 403
+        assert "signed out before this was sent" in html
+        assert self.TYPED in html
+        assert "no-store" in answer.headers["Cache-Control"]
+        assert f"/admin/login/?next={page.replace('/', '%2F')}" in html
+        assert Event.objects.count() == before
+
+    @pytest.mark.parametrize("name", ["old_password", "code", "csrfmiddlewaretoken"])
+    def test_gives_back_no_secret(self, db, name):
+        answer = Client(HTTP_HOST="127.0.0.1").post(
+            "/admin/password_change/", {name: self.TYPED, "new_password1": self.TYPED}
+        )
+        assert answer.status_code == 302
+        assert "/admin/login/" in answer.headers["Location"]
+
+    def test_gives_back_nothing_to_another_site(self, db):
+        strict = Client(HTTP_HOST="127.0.0.1", enforce_csrf_checks=True)
+        answer = strict.post(list_page(Agent), {"reason": self.TYPED})
+        assert answer.status_code == 403
+        assert self.TYPED not in answer.content.decode()
