@@ -55,6 +55,8 @@ def addresses_of_the_site():
     role = Role.objects.get(name="backend_worker", organisation=nexus).id
     worker = Agent.objects.get(handle="backend_worker", organisation=nexus).id
     boss = Agent.objects.get(handle="it_manager", organisation=nexus).id
+    analysts = Role.objects.filter(offices__contains=["ANALYST"])
+    cases = analysts.values_list("organisation", flat=True).first()
     hire = f"/admin/orgchart/agent/add/?organisation={nexus}"
     asked = f"/admin/explain/?organisation={nexus}&agent=backend_worker"
     return [
@@ -75,7 +77,7 @@ def addresses_of_the_site():
         f"/admin/tasks/task/measures/?organisation={team}",
         "/admin/ledger/event/verify/",
         "/admin/ledger/event/?q=today",
-        "/admin/governance/case/open/",
+        f"/admin/governance/case/open/?organisation={cases}",
         "/admin/contracts/contract/issue/",
         f"/admin/contracts/contract/issue/?organisation={nexus}",
         hire,
