@@ -16,7 +16,7 @@ from nexus_site.console.visible import show_controls
 View = Callable[..., HttpResponseBase]
 
 NOT_TYPED = re.compile(r"^_|password|csrf|token|code|digest|number|version")
-"""Fields that the page fills in, and those that nobody else is to read on a screen."""
+"""Fields that the page fills in, and secrets."""
 WORTH_KEEPING = 20
 """Characters of a text that a person would miss."""
 
