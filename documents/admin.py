@@ -112,14 +112,17 @@ def _withdraw(call: ActRequest) -> Answer:
     return gettext("Withdrawn. Agents no longer read it.")
 
 
-def _facts(row: Memory) -> list[tuple[str, str]]:
-    """Whose memory it is, and who wrote the entry."""
-    by = actor_name(f"human:{row.person}") if row.person else str(row.author)
+def _owner_facts(row: Memory) -> list[tuple[str, str]]:
     return [
         (gettext("Organisation"), row.organisation.name),
         (gettext("Memory"), owner_of_row(row).path),
-        (gettext("Entry by"), by),
     ]
+
+
+def _facts(row: Memory) -> list[tuple[str, str]]:
+    """Whose memory it is, and who wrote the entry."""
+    by = actor_name(f"human:{row.person}") if row.person else str(row.author)
+    return [*_owner_facts(row), (gettext("Entry by"), by)]
 
 
 MEMORY_ACTS = (
@@ -131,7 +134,7 @@ MEMORY_ACTS = (
         explanation=_("The agents that read this memory read the new entry with your name."),
         perform=_add,
         form=MemoryForm,
-        facts=lambda row: _facts(row)[:-1],
+        facts=_owner_facts,
     ),
     Act(
         name="correct",

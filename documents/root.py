@@ -19,6 +19,8 @@ MARK = ".nexus-tree"
 """In the root: which tree it is. `manage.py backup` copies it with the files."""
 KNOWN = "company.tree"
 """Under NEXUS_VAR: the mark of the tree that this installation uses, and where it is."""
+ask_mark = Asked(lambda: _text_of(Path(settings.WORKSPACE_ROOT) / MARK), seconds=2.0)
+"""The mark in the root, taking no place; raises TimeoutError where the disk hangs, and OSError."""
 
 
 def root() -> Path:
@@ -85,13 +87,6 @@ def _known(path: Path, here: Path) -> str:
     """The mark that is known of this place; it changes only while nothing serves."""
     mark, _, place_of_mark = _text_of(path).partition(" ")
     return mark if place_of_mark == str(here) else ""
-
-
-def _mark_of_root() -> str:
-    return _text_of(Path(settings.WORKSPACE_ROOT) / MARK)
-
-
-ask_mark = Asked(_mark_of_root, seconds=2.0)
 
 
 def _mark_in(here: Path) -> str:

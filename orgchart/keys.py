@@ -144,12 +144,12 @@ def other_keys(key: ApiKey) -> QuerySet[ApiKey]:
 @needs_transaction
 def _require_others(keys: QuerySet[ApiKey], expected: int) -> None:
     """Refuse where the agent goes on with more or fewer keys than a person was shown."""
-    key = keys.select_related("agent").first()
+    key = keys.first()
     if key is None:
         return
-    Agent.objects.select_for_update(no_key=True).get(id=key.agent_id)  # of two people one waits
+    agent = Agent.objects.select_for_update(no_key=True).get(id=key.agent_id)  # of two one waits
     require_version(
-        f"the other keys of {key.agent.handle}",
+        f"the other keys of {agent.handle}",
         "look which are in use, then decide again",
         expected=expected,
         current=other_keys(key).count(),

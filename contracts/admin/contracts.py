@@ -94,8 +94,7 @@ def _act(outcome: ContractOutcome, title: Text, explanation: Text, **more: Any) 
         deed=Deed.CANCEL_CONTRACT,
         perform=lambda call: _ended(call, outcome),
         version=lambda row: int(row.version),
-        facts=_work_facts if "text" in more else _facts,
-        **more,
+        **{"facts": _facts, **more},
     )
 
 
@@ -103,6 +102,8 @@ def _own_in_review(row: Contract) -> bool:
     """Only what the Board itself issued is the Board's to take, to refuse or to send back."""
     return row.issuer_id is None and row.state == ContractState.REVIEW
 
+
+ON_WORK = {"possible": _own_in_review, "facts": _work_facts, "text": _submitted}
 
 CANCEL = _act(
     ContractOutcome.CANCELLED,
@@ -120,8 +121,7 @@ PASS = _act(
     _("Take the work"),
     _("The Board takes what it ordered. The contract is final from then on."),
     icon="check_circle",
-    possible=_own_in_review,
-    text=_submitted,
+    **ON_WORK,
 )
 FAIL = _act(
     ContractOutcome.FAILED,
@@ -129,18 +129,14 @@ FAIL = _act(
     _("The Board refuses what it ordered. The contract is final; a new one may follow it."),
     icon="thumb_down",
     danger=True,
-    possible=_own_in_review,
-    text=_submitted,
+    **ON_WORK,
 )
-
-
 REWORK = _act(
     ContractOutcome.REWORK,
     _("Send the work back"),
     _("The assignee works on it again and submits it once more; the reason says what is missing."),
     icon="undo",
-    possible=_own_in_review,
-    text=_submitted,
+    **ON_WORK,
 )
 
 
