@@ -15,13 +15,14 @@ EVIL = "a\x1b]0;own\x07\x1b[2J\u202eb\nforged=line"
 def said():
     """What is written as in development; afterwards the suite's own set-up is back."""
     root = logging.getLogger()
-    before, level = root.handlers[:], root.level
+    before, level, processors = root.handlers[:], root.level, structlog.get_config()["processors"]
     out = io.StringIO()
     logs.configure(level="INFO", as_json=False)
     root.handlers[-1].stream = out
     yield out
     root.handlers[:] = before
     root.setLevel(level)
+    structlog.configure(processors=processors)  # the list that loggers in use hold
 
 
 def fail():
