@@ -4,10 +4,12 @@ PYTHON ?= python3
 VENV := .venv/bin/python
 # One more than two cores: tests often wait, for a program, a browser or a moment.
 TEST_WORKERS ?= 3
-# A test that hangs for ten minutes ends its process, which says where each of its threads waits. No
-# other process takes its place: it would begin with the same test.
-HANGS := -o faulthandler_timeout=600 -o faulthandler_exit_on_timeout=true --max-worker-restart 0
-PYTEST := $(VENV) -m pytest -q -n $(TEST_WORKERS) --dist loadfile --no-loadscope-reorder $(HANGS)
+# A test that hangs for so many seconds ends its process, which says where each of its threads waits,
+# and with it the run. No other process takes its place: it would begin with the same test.
+HANGS_AFTER := 600
+HANGS = -o faulthandler_timeout=$(HANGS_AFTER) -o faulthandler_exit_on_timeout=true --max-worker-restart 0
+PYTEST = $(VENV) -m pytest -q -n $(TEST_WORKERS) --dist loadfile --no-loadscope-reorder $(HANGS)
+SIEGE := $(VENV) -m pytest -q -s proofs/siege
 RUNNING := var/up.pid
 
 # Many processes start here. Each module is compiled for the first of them, not for each, also where
@@ -45,14 +47,16 @@ bench: env ## Compared with views written by hand, in turn; kept in docs/bench.j
 bench-compare: env ## What changed since the figures kept at FROM=commit
 	@$(VENV) -m lab.bench.compare $(or $(FROM),HEAD) $(TO)
 
-proofs: env ## The long proofs: large state machines, kills, broken twins
-	@$(PYTEST) proofs
+# The siege comes last and alone: it compares how fast a neighbour is answered.
+proofs: HANGS_AFTER := 3600
+proofs: env ## The long proofs: large state machines, kills, broken twins, the siege
+	@$(PYTEST) proofs --ignore proofs/siege; ended=$$?; $(SIEGE) && exit $$ended
 
 faults: env ## The kills of `make proofs`, 300 of them
 	@NEXUS_KILLS=300 $(VENV) -m pytest -q -s proofs/faults
 
 siege: env ## Hostile connections, bodies and addresses against a running company
-	@$(VENV) -m pytest -q -s proofs/siege
+	@$(SIEGE)
 
 lock: env ## Compile each requirements.in into its requirements.txt
 	@for in in requirements.in tests/clients/python/requirements.in; do \
