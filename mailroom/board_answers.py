@@ -67,7 +67,7 @@ def mark_report_read(
     *, mail_id: str, person: Person, now: datetime, with_earlier: bool = False
 ) -> int:
     """Record that the Board has read a mail to it, and `with_earlier` those that its sender had
-    sent it before, MOST_MARKED at most; returns how many these were.
+    sent it before, MOST_MARKED at most; returns how many were unread.
 
     Raises Denied NOT_YOURS for a person of another group, NOT_FOUND for any other mail.
     """
@@ -76,8 +76,8 @@ def mark_report_read(
     with transaction.atomic():
         # In the order of their ids, as another person may do at the same time.
         earlier = _read_earlier(row, person, now) if with_earlier else 0
-        _read_once(row, person, now)
-    return earlier + 1
+        row = Mail.objects.select_for_update(of=("self",)).get(id=row.id)
+        return earlier + _read_once(row, person, now)
 
 
 def _read_earlier(row: Mail, person: Person, now: datetime) -> int:
@@ -101,6 +101,9 @@ def _report(mail_id: str, person: Person) -> Mail:
     return row
 
 
-def _read_once(row: Mail, person: Person, now: datetime) -> None:
-    if row.read_at is None:
-        mark_read(person, row, now)
+def _read_once(row: Mail, person: Person, now: datetime) -> bool:
+    """Mark a locked mail that is unread; whether it was."""
+    if row.read_at is not None:
+        return False
+    mark_read(person, row, now)
+    return True

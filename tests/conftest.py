@@ -97,6 +97,15 @@ def cheap_passwords() -> None:
 
 
 @pytest.fixture(autouse=True, scope="session")
+def alarms_that_are_kept() -> None:
+    """Alarms are asked for once in a test, so how fast its machine is changes no count of queries.
+
+    A test that waits for a newer answer says `ringing.forget()`.
+    """
+    ringing._seconds = 3600.0
+
+
+@pytest.fixture(autouse=True, scope="session")
 def templates_of_the_product(django_test_environment: None) -> None:
     """Templates keep no copy of what they are given, as Django's test environment has it."""
     Template._render = _TestState.saved_data.template_render

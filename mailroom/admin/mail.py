@@ -108,6 +108,8 @@ def _mark_read(call: ActRequest) -> Answer:
     )
     if count > 1:
         return gettext("%(count)s mails are marked as read.") % {"count": count}
+    if not count:
+        return gettext("It was answered, or marked as read, before.")
     return gettext("Marked as read: no answer is needed.")
 
 

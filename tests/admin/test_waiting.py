@@ -334,6 +334,13 @@ class TestAReport:
         row = Mail.objects.get(id=mail)
         assert (row.status, row.replies.count()) == ("read", 0)
 
+    def test_says_that_another_person_had_answered(self, board, company, well):
+        page = f"/admin/mailroom/mail/{report(company)}"
+        board.post(f"{page}/answer/", filled(board, f"{page}/answer/", "act-form", reply="Yes."))
+        html = board.post(f"{page}/mark-read/", follow=True).content.decode()
+        assert "It was answered, or marked as read, before." in html
+        assert "no answer is needed" not in html
+
     def test_is_marked_with_the_earlier_ones_of_its_sender(self, board, company, well, now):
         """Spec: people 33. Thousands, which a looping agent sends, were marked one by one."""
         other = mail_to_board(company, "it_manager")
