@@ -202,12 +202,12 @@ class BareRepository:
         text = found[:limit].decode("utf-8", "replace")
         return text.replace("\0", "\N{REPLACEMENT CHARACTER}"), is_cut
 
-    def size(self, commit: str, most_bytes: int, most_files: int) -> tuple[int, int]:
+    def size(self, commit: str, most_bytes: int, most_files: int, largest: int) -> tuple[int, int]:
         """Bytes and number of a commit's files and folders, counted until one is over its limit.
 
         A small repository may name one file, or an empty folder, a million times. Raises
-        GitFailed, also for a path or a name that no file system takes, or a path that has too many
-        parts (Spec: files 4).
+        GitFailed, also for a file over `largest` bytes, a path or a name that no file system
+        takes, or a path that has too many parts (Spec: files 4).
         """
         found = files = 0
         words = ("ls-tree", "-r", "-t", "--format=%(objectsize) %(path)")
@@ -222,7 +222,10 @@ class BareRepository:
                     break
                 size, _, path = line.partition(b" ")
                 _require_possible(path)
-                found += int(size) if size.isdigit() else 0  # a folder and a submodule have none
+                own = int(size) if size.isdigit() else 0  # a folder and a submodule have none
+                if own > largest:
+                    raise GitFailed("ls-tree", 0, b"one of its files is over %d bytes" % largest)
+                found += own
                 files += 1
         return found, files
 

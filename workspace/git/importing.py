@@ -24,6 +24,7 @@ from core.files import keep_names, keep_tree
 from orgchart.models import Organisation
 from orgchart.organisation_settings import merged, quota_of
 from toolbox.space import require_space
+from workspace.git import worktree
 from workspace.git.bare_repository import (
     CREATING,
     QUARANTINE,
@@ -194,10 +195,12 @@ def _clone(folder: Path, source: str, organisation: Organisation) -> tuple[str, 
 
 
 def _require_room(bare: BareRepository, commit: str, organisation: Organisation) -> None:
-    """The files of a commit fit into the home of each agent. Raises GitFailed."""
+    """The files of a commit fit into the home of each agent, and can be written there. Raises
+    GitFailed.
+    """
     values = merged(organisation.settings)
     most = quota_of(values, "workspace_bytes"), quota_of(values, "workspace_files")
-    found, files = bare.size(commit, *most)
+    found, files = bare.size(commit, *most, largest=worktree.LIMITS.file)
     if found > most[0] or files > most[1]:
         limits = f"{most[0]} bytes, {most[1]} files and folders"
         raise _too_large("ls-tree", f"its files do not fit into an agent's home: {limits}")

@@ -13,6 +13,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import IO
 
 from core.decision import Code, Denied, deny, refuse
 from core.terminal import printable_lines
@@ -89,15 +90,16 @@ def run_git(
     """
     ends = time.monotonic() + seconds
     with (
+        _file_of(stdin) as given,
         tempfile.TemporaryFile() as errors,
-        started(words, environment or {}, errors=errors.fileno()) as process,
+        started(words, environment or {}, errors.fileno(), given.fileno()) as process,
     ):
         while True:
             left = ends - time.monotonic()
             try:
-                output, _ = process.communicate(stdin, timeout=max(0, min(left, 1)))
+                output, _ = process.communicate(timeout=max(0, min(left, 1)))
             except subprocess.TimeoutExpired:
-                stdin = b""  # it is being sent
+                pass
             else:
                 errors.seek(0)
                 said = errors.read(MOST_SAID)
@@ -111,6 +113,15 @@ def run_git(
                 raise GitFailed(words[0], None, f"no answer within {seconds:g} s".encode())
 
 
+@contextmanager
+def _file_of(text: bytes) -> Iterator[IO[bytes]]:
+    """A file to read a text from. To a pipe `communicate` writes no more once it is asked again."""
+    with tempfile.TemporaryFile() as file:
+        file.write(text)
+        file.seek(0)
+        yield file
+
+
 def _is_machine_full(said: bytes) -> bool:
     text = said.decode("utf-8", "replace")
     return any(sign in text for sign in SIGNS_OF_IT)
@@ -118,13 +129,16 @@ def _is_machine_full(said: bytes) -> bool:
 
 @contextmanager
 def started(
-    words: Sequence[str], environment: Mapping[str, str], errors: int
+    words: Sequence[str],
+    environment: Mapping[str, str],
+    errors: int,
+    stdin: int = subprocess.DEVNULL,
 ) -> Iterator[subprocess.Popen[bytes]]:
     """Git at work, with limited memory; at the end it and what it began is killed."""
     try:
         process = subprocess.Popen(
             ["git", *words],
-            stdin=subprocess.PIPE,
+            stdin=stdin,
             stdout=subprocess.PIPE,
             stderr=errors,
             cwd="/",

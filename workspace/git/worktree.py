@@ -174,11 +174,14 @@ COMMIT = (
     BEGIN
     + """
 git read-tree "$old" || fail
+# Else git would write each file of these paths anew, changed or not: what it knows is only read.
+command git add --refresh -- "$@" 2>/dev/null || :
 git add --all -- "$@" || fail
 tree=$(git write-tree) || fail
 [ "$tree" != "$(git rev-parse "$old^{tree}")" ] || [ -n "$new" ] || exit 42
 printf '%s\\n' "$tree"
-printf '%s\\n^%s\\n' "$tree" "$old" | git pack-objects --revs --stdout --thin -q || fail
+# The tree of the commit: by the commit itself git would leave nothing out.
+printf '%s\\n^%s\\n' "$tree" "$old^{tree}" | git pack-objects --revs --stdout --thin -q || fail
 """
 )
 

@@ -3,6 +3,7 @@
 import os
 import shutil
 import time
+from dataclasses import replace
 from datetime import timedelta
 from types import SimpleNamespace
 
@@ -32,6 +33,7 @@ from workspace.git import (
     pushing_back,
     repositories,
     running,
+    worktree,
 )
 from workspace.git.bare_repository import BareRepository, Signature, create_bare
 from workspace.git.garbage import collect_garbage
@@ -263,6 +265,17 @@ class TestImport:
         setattr(settings, f"WORKSPACE_{setting}", 10 * most + 1_000_000)
         set_repository(other)
 
+    def test_takes_only_files_that_git_can_write_there(self, nexus, other, tmp_path, monkeypatch):
+        """No agent could ever check its branch out, and each would wait for room on a disk."""
+        ensure_repositories(now=timezone.now())
+        monkeypatch.setattr(worktree, "LIMITS", replace(worktree.LIMITS, file=1_000_000))
+        commit_file(tmp_path / "work", other, bytes(1_000_001))
+        with pytest.raises(CommandError, match="one of its files is over 1000000 bytes"):
+            set_repository(other)
+        assert prepared(nexus) == []
+        commit_file(tmp_path / "work", other, bytes(1_000_000))
+        set_repository(other)
+
     @pytest.mark.parametrize(
         ("way", "said"),
         [
@@ -291,7 +304,7 @@ class TestImport:
     def test_takes_no_tree_that_was_not_counted_to_its_end(self, nexus):
         ensure_repositories(now=timezone.now())
         with pytest.raises(GitFailed, match="not counted"):
-            bare_of(nexus.organisation).size("1" * 40, 10, 10)
+            bare_of(nexus.organisation).size("1" * 40, 10, 10, 10)
 
     @pytest.mark.parametrize(
         "way", ["the path", "a link", "a file that names it", "a common folder", "alternates"]

@@ -1,6 +1,7 @@
 """What agents can make the repositories weigh, and how they lose weight again."""
 
 import os
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
@@ -9,7 +10,7 @@ from django.utils import timezone
 from core.decision import Code, Denied
 from tests.contracts import world
 from tests.workspace.git.world import BRANCH, SCOPE, needs_walls, run_git
-from workspace.git import bare_repository, running
+from workspace.git import bare_repository, running, worktree
 from workspace.git.garbage import KEPT, collect_garbage
 from workspace.git.models import Draft
 from workspace.git.repositories import bare_of, drafts_of
@@ -48,6 +49,36 @@ class TestACommit:
         assert objects(hands) == before
         hands.write(FILE, "short\n")
         assert hands.commit(FILE).status == 200
+
+    def test_counts_nothing_that_its_branch_has_already(self, hands, settings):
+        """Else no line could be changed in a repository that holds more than a minute's bytes."""
+        settings.NEXUS_BYTES_PER_MINUTE = 100_000
+        hands.hire()
+        assert hands.branch().status == 200
+        hands.write(FILE).write_bytes(os.urandom(60_000))
+        assert hands.commit(FILE).status == 200
+        hands.write(f"{SCOPE}short.txt", "short\n")
+        assert hands.commit(f"{SCOPE}short.txt").status == 200
+
+    def test_writes_no_file_anew_that_did_not_change(self, hands, monkeypatch):
+        """A folder may hold more than git has room for beside the work tree."""
+        hands.hire()
+        assert hands.branch().status == 200
+        hands.write(FILE).write_bytes(os.urandom(3_000_000))
+        hands.write(f"{SCOPE}short.txt", "short\n")
+        assert hands.commit(SCOPE).status == 200
+        monkeypatch.setattr(worktree, "LIMITS", replace(worktree.LIMITS, scratch=2_000_000))
+        hands.write(f"{SCOPE}short.txt", "shorter\n")
+        assert hands.commit(SCOPE).status == 200
+
+
+class TestACommand:
+    def test_is_given_all_its_input_however_slowly_it_reads(self, monkeypatch, tmp_path):
+        """A pack of many objects takes git seconds to read."""
+        (tmp_path / "git").write_text("#!/bin/sh\nsleep 2\nexec wc -c\n")
+        (tmp_path / "git").chmod(0o755)
+        monkeypatch.setitem(running.ENVIRONMENT, "PATH", f"{tmp_path}:/usr/bin:/bin")
+        assert int(running.run_git(["x"], b"x" * 1_000_000, seconds=20).stdout) == 1_000_000
 
 
 class TestGarbage:
