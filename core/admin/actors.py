@@ -8,10 +8,15 @@ from django.utils.translation import gettext
 
 
 def actor_name(actor: str) -> str:
-    """An agent by its handle, a person by their name, a part of the product as such."""
+    """An agent by its handle, a person by their name, a part of the product as such.
+
+    A person is marked as one: an agent may have the same name.
+    """
     kind, colon, name = actor.partition(":")
     if kind == "system" and name:
         return gettext("System (%(part)s)") % {"part": name}
+    if kind == "human" and name:
+        return gettext("%(name)s (person)") % {"name": name}
     return name if colon and kind in ("agent", "human") else actor
 
 

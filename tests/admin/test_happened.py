@@ -60,8 +60,10 @@ class TestActors:
         ("actor", "name"),
         [
             ("agent:qa_worker", "qa_worker"),
-            ("human:ada", "ada"),
-            ("human:a:b", "a:b"),
+            ("agent:ada", "ada"),
+            ("human:ada", "ada (person)"),
+            ("human:a:b", "a:b (person)"),
+            ("human:", ""),
             ("system:up", "System (up)"),
             ("ada", "ada"),
             ("", ""),
@@ -74,6 +76,7 @@ class TestActors:
     def test_are_in_the_language_of_the_page(self):
         with override("zh-hans"):
             assert actor_name("system:up") == "系统（up）"
+            assert actor_name("human:ada") == "ada（人员）"
 
     def test_are_names_on_pages_and_codes_in_files(self, board, company):
         worker = company.agent("qa_worker")

@@ -32,7 +32,8 @@
   // As the server's `actor_name` says it.
   function actorName(actor) {
     const [, kind, name] = actor.match(/^(agent|human|system):(.+)$/s) || [];
-    return kind === "system" ? nexusText("System (%(part)s)", { part: name }) : name || actor;
+    if (kind === "system") return nexusText("System (%(part)s)", { part: name });
+    return kind === "human" ? nexusText("%(name)s (person)", { name }) : name || actor;
   }
 
   function line(event) {
