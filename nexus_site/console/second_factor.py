@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+from django import forms
 from django.contrib.auth.models import User
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 from django_otp import devices_for_user
 
-from core.admin.acts import Act, ActRequest, Answer, ShownOnce
+from core.admin.acts import SEEN_IS_MISSING, Act, ActRequest, Answer, FileForm, ShownOnce
 from core.people import signed_in_as
 from core.permissions import Deed
 from orgchart.people.passwords import code_from
-from orgchart.second_person.users import remove_second_factor
+from orgchart.second_person.users import remove_second_factor, seen_factor
 
 REMARK = _(
     "Hand it over to this person yourself, and only to them. They sign in with their present "
@@ -20,12 +21,21 @@ REMARK = _(
 )
 
 
+class FactorForm(FileForm):
+    """Why, and the second factor that was looked at."""
+
+    digest = forms.RegexField(
+        r"^\d*:.{0,150}\Z", widget=forms.HiddenInput, error_messages=SEEN_IS_MISSING
+    )
+
+
 def _remove(call: ActRequest) -> Answer:
     code = remove_second_factor(
         user=call.row,
         who=signed_in_as(call.person.username, call.person.request_id),
         reason=call.reason,
         now=call.now,
+        seen=call.digest,
     )
     return ShownOnce(gettext("The code for %(user)s") % {"user": call.row}, code, REMARK)
 
@@ -50,6 +60,8 @@ REMOVE_SECOND_FACTOR = Act(
         "another authenticator."
     ),
     perform=_remove,
+    form=FactorForm,
+    version=seen_factor,
     possible=_has_one,
     is_for=_is_of_another,
 )

@@ -21,6 +21,13 @@ def bound_wait(user: User, *, now: datetime) -> None:
     waits.update(throttling_failure_timestamp=now)
 
 
+def newest_device(user: User) -> int | None:
+    """The id of a user's newest authenticator; None without one."""
+    ids = TOTPDevice.objects.filter(user=user).order_by("-id").values_list("id", flat=True)
+    newest: int | None = ids.first()
+    return newest
+
+
 @needs_transaction
 def remove_devices(user: User) -> int:
     """Remove a user's authenticators, also one that waits for its first code; how many."""

@@ -21,7 +21,7 @@ from ledger.services import insert_events, record
 from orgchart.keys import revoke_keys_of_one_person
 from orgchart.models import Organisation, PendingChange
 from orgchart.people import rules
-from orgchart.people.authenticators import remove_authenticators, remove_devices
+from orgchart.people.authenticators import newest_device, remove_authenticators, remove_devices
 from orgchart.people.members import OF_PERSON, lock_users, save_standing, seen_as, standing_of
 from orgchart.people.passwords import (
     acting_as,
@@ -77,12 +77,17 @@ def require_password_change(*, user: User, who: SignedIn) -> None:
         require(rules.can_know_password(who.username, name, shown_to, members, acting_as()))
 
 
-def remove_second_factor(*, user: User, who: SignedIn, reason: str, now: datetime) -> str:
+def remove_second_factor(
+    *, user: User, who: SignedIn, reason: str, now: datetime, seen: str
+) -> str:
     """Remove a user's authenticators, end their sessions; the code for their next sign-in.
 
     Where a code is asked already, the new one takes its place: it is shown once, and may be lost.
+    `seen` is what the form says of the authenticator and the code that it was read at
+    (`seen_factor`); a form that its person sent before, as by a double click, may differ.
     Raises Denied: NOT_YOURS for a user out of reach, oneself, and one whose password the person may
-    know (Spec: people 50); INVALID_PARAMS without a reason, NOT_FOUND where there is none.
+    know (Spec: people 50); INVALID_PARAMS without a reason, NOT_FOUND where there is none,
+    VERSION_MISMATCH where there is another one by now.
     """
     if is_blank(reason):
         raise Denied(reason_missing(Deed.KEEP_PEOPLE))
@@ -91,6 +96,8 @@ def remove_second_factor(*, user: User, who: SignedIn, reason: str, now: datetim
         _, boards = _asked(who, user, rules.NOTHING, standing_of(user))
         name, members = user.get_username(), rules.confirmers(boards, boards)
         require(rules.can_have_code(who.username, name, known_to(user.pk), members, acting_as()))
+        if seen != seen_factor(user) and code_from(user.pk) != who.username:
+            raise Denied(stale(f"the second factor of {name}", "open the user again"))
         if not remove_authenticators(user) and not code_from(user.pk):
             raise refuse(Code.NOT_FOUND, f"{name} has no second factor", "nothing is left to do")
         record(
@@ -101,6 +108,13 @@ def remove_second_factor(*, user: User, who: SignedIn, reason: str, now: datetim
             reason=reason,
         )
         return ask_for_code(user=user, code_from=who.username)
+
+
+def seen_factor(user: User) -> str:
+    """What a form that removes a second factor was read at: the authenticator, and who has the
+    code that is asked of its user (Spec: people 8).
+    """
+    return f"{newest_device(user) or ''}:{code_from(user.pk)}"
 
 
 @needs_transaction

@@ -29,7 +29,7 @@ from orgchart.people.passwords import (
 from orgchart.people.rules import EVERY, Standing
 from orgchart.second_person.edits import saving
 from orgchart.second_person.services import confirm_change, propose_change
-from orgchart.second_person.users import change_user, require_password_change
+from orgchart.second_person.users import change_user, require_password_change, seen_factor
 from orgchart.second_person.vocabulary import PendingState
 from tests.admin.forms import filled
 from tests.admin.places import act_page, change_page, list_page
@@ -842,8 +842,9 @@ class TestALostSecondFactor:
         TOTPDevice.objects.create(user=bob, name="lost")
         return bob
 
-    def remove(self, client, user, reason="Lost the phone."):
-        return client.post(act_page(user, "second_factor"), {"reason": reason})
+    def remove(self, client, user, reason="Lost the phone.", seen=""):
+        sent = {"reason": reason, "digest": seen or seen_factor(user)}
+        return client.post(act_page(user, "second_factor"), sent)
 
     def test_is_removed_by_another_member_who_cannot_act_as_them(self, board, bob):
         answer = self.remove(board, bob)
@@ -870,9 +871,25 @@ class TestALostSecondFactor:
 
     def test_is_removed_by_a_form_that_is_sent_twice(self, board, bob):
         """A browser shows the second answer only, so that it holds the code."""
-        first, second = (self.remove(board, bob).content.decode() for _ in range(2))
+        seen = seen_factor(bob)
+        first, second = (self.remove(board, bob, seen=seen).content.decode() for _ in range(2))
         codes = [shown.split('id="secret">')[1].split("<")[0].strip() for shown in (first, second)]
         assert [is_code(bob.pk, code) for code in codes] == [False, True]
+
+    @pytest.mark.parametrize("has_entered_it", [False, True])
+    def test_is_not_removed_by_a_form_out_of_date(self, board, bob, member, has_entered_it):
+        """Another member removed it meanwhile: bob has their code, or enrolled again with it."""
+        client, page = Client(), act_page(bob, "second_factor")
+        client.force_login(member("ada", BOARD), backend=BACKEND)
+        stale = filled(board, page, "act-form", reason="Lost the phone.")
+        shown = self.remove(client, bob).content.decode()
+        code = shown.split('id="secret">')[1].split("<")[0].strip()
+        if has_entered_it:
+            take_password(bob.pk)
+            TOTPDevice.objects.create(user=bob, name="new")
+        assert "changed after you read it" in board.post(page, stale).content.decode()
+        assert TOTPDevice.objects.filter(name="new").exists() == has_entered_it
+        assert is_code(bob.pk, code) != has_entered_it
 
     def test_gets_another_code_for_one_that_was_lost(self, board, second, groups):
         """Also for the code of a confirmed right: not for who may know the password."""
