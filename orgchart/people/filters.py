@@ -6,6 +6,7 @@ from datetime import datetime
 
 from django.db import transaction
 
+from core.database import hold_lock
 from core.decision import Code, refuse
 from orgchart.people.models import SavedFilter
 
@@ -35,6 +36,7 @@ def save_filter(*, person_id: int, table: str, name: str, query: str, now: datet
             "choose a shorter name, or fewer filters",
         )
     with transaction.atomic():
+        hold_lock("filters", person_id)
         kept = SavedFilter.objects.filter(person_id=person_id, table=table)
         if kept.exclude(name=name).count() >= MOST:
             raise refuse(

@@ -1,6 +1,7 @@
 """Filters that people keep of their lists: their own only, and never more than they may see."""
 
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 
 import pytest
 from django.contrib.auth import get_user_model
@@ -152,6 +153,24 @@ def test_of_two_saves_at_once_one_row_is_left():
         for done in [threads.submit(save, f"q={number}") for number in range(8)]:
             done.result()
     assert SavedFilter.objects.count() == 1
+
+
+@pytest.mark.django_db(transaction=True)
+def test_of_saves_at_once_none_is_one_more_than_the_most():
+    """The list shows so many: one more could not be removed."""
+    person = get_user_model().objects.create_user("pat").id
+    given = {"person_id": person, "table": "mailroom.mail", "query": "q=x", "now": timezone.now()}
+    for number in range(MOST - 1):
+        save_filter(name=f"filter {number}", **given)
+
+    def save(number):
+        with suppress(Denied):
+            save_filter(name=f"last {number}", **given)
+        connection.close()
+
+    with ThreadPoolExecutor(4) as threads:
+        list(threads.map(save, range(8)))
+    assert SavedFilter.objects.count() == MOST
 
 
 class TestFiltersIn:
