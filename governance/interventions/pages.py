@@ -54,6 +54,14 @@ def codes_page(request: HttpRequest) -> HttpResponse:
             _record(signed_in(request).on(0), now)
             messages.success(request, gettext("Your authenticator is enrolled."))
             return HttpResponseRedirect(reverse("admin:confirmation_codes"))
+        if confirmation_codes.has_authenticator(username):  # by another request, as a double click
+            return HttpResponseRedirect(reverse("admin:confirmation_codes"))
+        if device is None:
+            messages.error(
+                request,
+                gettext("The key that this page showed was replaced meanwhile. Begin again."),
+            )
+            return HttpResponseRedirect(reverse("admin:confirmation_codes"))
         form.add_error(None, gettext("The code is wrong. Wait for the next one and enter it."))
     context: dict[str, Any] = {
         **site.each_context(request),

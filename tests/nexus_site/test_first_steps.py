@@ -18,6 +18,7 @@ from django_otp.plugins.otp_totp.models import TOTPDevice
 
 from core.people import board_members, operator
 from core.permissions import PeopleGroup
+from governance.interventions import confirmation_codes
 from ledger.models import Event
 from nexus_site.console import login
 from nexus_site.console.management.commands import changepassword, createsuperuser
@@ -188,6 +189,28 @@ class TestARequiredSecondFactor:
         assert client.post(CODES, {"code": code_of(device)}).status_code == 302
         assert client.get(HOME).status_code == 200
         assert Event.objects.filter(action="code.enrolled").exists()
+
+    def test_is_enrolled_by_a_form_that_is_sent_twice(self, client, alice, monkeypatch):
+        """A browser shows the second answer only: both found no authenticator when they began."""
+        sign_in(client)
+        begin(client)
+        sent = {"code": code_of(TOTPDevice.objects.get(user=alice))}
+        assert client.post(CODES, sent).status_code == 302
+        answers = iter([False, True])
+        monkeypatch.setattr(confirmation_codes, "has_authenticator", lambda _name: next(answers))
+        assert client.post(CODES, sent).status_code == 302
+
+    def test_says_that_another_page_replaced_its_key(self, client, alice):
+        """The code is right for the key that this page showed."""
+        sign_in(client)
+        begin(client)
+        code = code_of(TOTPDevice.objects.get(user=alice))
+        other = Client()
+        sign_in(other)
+        begin(other)
+        html = client.post(CODES, {"code": code}, follow=True).content.decode()
+        assert "was replaced meanwhile" in html
+        assert QR not in client.get(CODES).content
 
     def test_is_asked_for_once_however_many_pages_were(self, client, alice, settings):
         """A browser asks for pages, streams and pictures; one message is enough."""
