@@ -31,7 +31,7 @@ from core.limits import MAX_SUBJECT
 from core.people import person
 from core.permissions import Deed
 from mailroom.models import Priority
-from orgchart.admin.choosing import choose_organisation, chosen_organisation
+from orgchart.admin.choosing import address_with, choose_organisation, chosen_organisation
 from orgchart.models import Organisation
 from orgchart.policy.compiled import Policy
 from orgchart.policy.vocabulary import BOARD, ToolMode
@@ -134,6 +134,7 @@ def issue_page(model_admin: Any, request: HttpRequest) -> HttpResponse:
     context |= {
         "form": form,
         "organisation": organisation,
+        "sent_to": address_with(request, organisation),
         "media": model_admin.media + form.media,
         "subtitle": organisation.name,
         "back": reverse("admin:contracts_contract_changelist"),

@@ -26,6 +26,16 @@ def chosen_organisation(request: HttpRequest) -> Organisation | None:
     return first[0] if len(first) == 1 else None
 
 
+def address_with(request: HttpRequest, organisation: Organisation) -> str:
+    """Where a page's form is sent: to the page, with its organisation in the address.
+
+    The person's only organisation may be another one by then (Spec: people 8).
+    """
+    asked = request.GET.copy()
+    asked["organisation"] = str(organisation.id)
+    return f"?{asked.urlencode()}"
+
+
 def choose_organisation(request: HttpRequest, context: dict[str, Any]) -> TemplateResponse:
     """The page on which a person chooses one."""
     rows = visible_organisations(signed_in(request)).order_by("name")

@@ -28,7 +28,7 @@ from core.admin.refused import refuse_on_form
 from core.decision import Denied
 from core.people import person
 from core.permissions import Deed
-from orgchart.admin.choosing import choose_organisation
+from orgchart.admin.choosing import address_with, choose_organisation
 from orgchart.models import Organisation
 from tasks.intake.feedback import (
     MAX_AUTHOR,
@@ -154,6 +154,7 @@ def intake_page(model_admin: Any, request: HttpRequest) -> HttpResponse:
         ),
         "media": model_admin.media + report.media + file.media,
         "back": back,
+        "sent_to": address_with(request, organisation),
     }
     return TemplateResponse(request, "admin/nexus/feedback_intake.html", context)
 

@@ -360,12 +360,25 @@ class TestContracts:
         assert len(set(at_once([click, click, click], raising=True))) == 2
         assert Contract.objects.count() == 1
 
+    def test_are_issued_where_the_page_said(self, board, company):
+        """Also where the address of the page named no organisation: there is only one now."""
+        html = board.get(ISSUE).content.decode()
+        assert f'id="issue-form" action="?organisation={company.organisation.id}"' in html
+
     def test_are_issued_to_nobody_else(self, board, company):
         page = f"{ISSUE}?organisation={company.organisation.id}"
         data = filled(board, page, "issue-form", title="T", body="B")
         answer = board.post(page, {**data, "to": "backend_worker"})
         assert answer.status_code == 200
         assert not Contract.objects.exists()
+
+    def test_are_not_cancelled_by_a_form_out_of_date_which_begins_with_why(self, board, order):
+        """The page opens at the reason: it is read out, and the next key leads on to the form."""
+        page = act_page(order, "close-cancelled")
+        assert "autofocus" not in board.get(page).content.decode()
+        html = act(board, order, "close-cancelled", version="7").content.decode()
+        problem = html.split('<div role="alert" tabindex="-1" autofocus>')[1].split("</form>")[0]
+        assert "changed after you read it" in problem
 
     def test_are_cancelled_by_the_board_with_a_reason_and_a_version(self, board, order):
         page = act_page(order, "close-cancelled")

@@ -1,10 +1,12 @@
 """Feedback taken in by people at the admin: who may, what is kept, what is refused and said."""
 
 import pytest
+from django.contrib.auth import get_user_model
 from django.core.files.uploadedfile import SimpleUploadedFile
 
 from core.permissions import PeopleGroup
 from ledger.models import Event
+from orgchart.models import Membership, Organisation
 from tasks.models import Feedback
 from tests.admin.forms import filled
 from tests.tasks.people import sign_in
@@ -25,6 +27,18 @@ def upload(client, name: str, content: bytes):
 
 def report(client, page=PAGE, **fields):
     return client.post(page, {"body": "It is slow.", "_report": "1", **fields})
+
+
+def test_is_added_where_the_page_said(board, team):
+    """Meanwhile its person is a member of another organisation, and no longer of this one."""
+    html = board.get(PAGE).content.decode()
+    sent_to = html.split('id="report-form" action="')[1].split('"')[0]
+    other = Organisation.objects.create(slug="other", name="Other")
+    person = get_user_model().objects.get(username=f"at-{PeopleGroup.BOARD}")
+    Membership.objects.all().delete()
+    Membership.objects.create(person=person, organisation=other)
+    assert report(board, f"{PAGE}{sent_to}").status_code == 200
+    assert not Feedback.objects.exists()
 
 
 class TestWho:
