@@ -86,7 +86,7 @@ class TestDashboard:
         html = board.get("/admin/").content.decode()
         assert "role.changed" in html
         assert "human:hr" not in html
-        assert "by hr, <time" in html
+        assert "by hr (person), <time" in html
         assert "A better name." in html
 
     def test_raises_the_alarm_for_an_escalation_past_its_time(self, board, company, played):

@@ -57,6 +57,18 @@ class TestTheBoard:
         expect(page.get_by_text("The quarter changed.").first).to_be_visible()
         assert Contract.objects.get(id=company.ids["it"]).state == "cancelled"
 
+    def test_begins_with_the_keyboard_at_why_a_form_was_refused(self, enter, company, live_server):
+        page = enter(PeopleGroup.BOARD)
+        order = Contract.objects.filter(id=company.ids["it"])
+        page.goto(f"{live_server.url}/admin/contracts/contract/{order.get().id}/close-cancelled/")
+        page.fill("textarea[name=reason]", "The quarter changed.")
+        order.update(version=order.get().version + 1)
+        page.get_by_role("button", name="Cancel the contract").click()
+        expect(page.get_by_role("alert")).to_contain_text("changed after you read it")
+        expect(page.get_by_role("alert")).to_be_focused()
+        page.keyboard.press("Tab")
+        expect(page.locator("textarea[name=reason]")).to_be_focused()
+
     def test_answers_an_escalation_and_reads_the_thread_on_one_page(
         self, enter, company, live_server, complaints
     ):

@@ -135,9 +135,22 @@
     if (field) new IntersectionObserver((seen) => seen.at(-1).isIntersecting && field.focus()).observe(field);
   }
 
+  // Browsers begin at what has `autofocus` only where it is drawn by then, and the theme draws a page late.
+  function focus_first() {
+    const first = document.querySelector("[autofocus]");
+    if (!first) return;
+    const watch = new IntersectionObserver((seen) => {
+      if (!seen.at(-1).isIntersecting) return;
+      watch.disconnect();
+      if (document.activeElement === document.body) first.focus();
+    }, { rootMargin: "100000px 0px" });
+    watch.observe(first);
+  }
+
   document.addEventListener("DOMContentLoaded", () => {
     skip();
     focus_search();
+    focus_first();
     improve(document);
     document.body.addEventListener("htmx:afterSwap", (event) => improve(event.target));
     window.setInterval(() => document.querySelectorAll('time[data-style="ago"]').forEach(say), 30_000);
