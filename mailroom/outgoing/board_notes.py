@@ -1,4 +1,4 @@
-"""Notices to the Board about the notes that the top agent writes for it (Spec: escalation 5)."""
+"""How a note that the top agent writes for the Board reaches it (Spec: escalation 5)."""
 
 from __future__ import annotations
 
@@ -8,7 +8,9 @@ from core.actions import Action
 from core.language import gettext_noop
 from core.wording import Wording
 from documents.models import Document
+from mailroom.delivery import send_as
 from mailroom.outgoing.outbox import notify_board
+from orgchart.policy.parties import BOARD_PARTY
 from toolbox.caller import Caller
 
 SUBJECT = gettext_noop("%(agent)s writes to the Board: %(title)s")
@@ -17,7 +19,19 @@ SHOWN = 2000
 
 
 def send_note_to_board(caller: Caller, note: Document, now: datetime) -> None:
-    """Insert a notice to the Board, in the transaction of the note."""
+    """Insert a mail and a notice to the Board, in the transaction of the note.
+
+    The mail waits until a person of the Board answers it or marks it as read.
+    """
+    send_as(
+        caller=caller,
+        recipient=BOARD_PARTY,
+        mail_type="info",
+        subject=note.title,
+        body=f"{note.path}\n\n{note.body}",
+        now=now,
+        rule="a note for the Board",
+    )
     notify_board(
         policy=caller.policy,
         event=Action.NOTE_FOR_BOARD,

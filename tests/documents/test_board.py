@@ -3,10 +3,11 @@
 import pytest
 from django.db import transaction
 
+from core.waiting import Desk, Viewer
 from documents import services
 from documents.models import Document
 from ledger.models import Event
-from mailroom.models import OutgoingNotice
+from mailroom.models import Mail, OutgoingNotice
 from tests.documents.world import NOW, caller_of
 
 
@@ -31,6 +32,15 @@ class TestANoteForTheBoard:
         assert payload["type"] == "note.for_board"
         assert payload["data"]["path"] == written["path"]
         assert len(payload["data"]["body"]) == 2000
+
+    def test_waits_as_a_mail_until_a_person_answers_or_marks_it(self, nexus):
+        """Where no address is set, no notice says that it is there."""
+        written = note(nexus, for_board=True)
+        mail = Mail.objects.get()
+        assert (mail.from_agent, mail.to_agent, mail.subject) == ("ceo", "board", "Help")
+        assert mail.body == f"{written['path']}\n\n{'x' * 5000}"
+        desk = Desk(Viewer(username="ada", organisations=None), lambda _: True)
+        assert desk.counts["Report to the Board"] == 1
 
     def test_is_recorded_where_no_address_is_set(self, nexus):
         note(nexus, for_board=True)
