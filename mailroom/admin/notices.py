@@ -18,8 +18,9 @@ from core.admin.base import block, choice_column, computed_column
 from core.events import text
 from core.permissions import Deed
 from mailroom.models import OutgoingNotice
-from mailroom.outgoing.outbox import resend
+from mailroom.outgoing.outbox import CHANNELS, channels_of, resend
 from mailroom.vocabulary import NoticeState
+from orgchart.policy_cache import current_policy
 
 
 class ResendForm(ReasonForm):
@@ -45,6 +46,19 @@ def _resend(call: ActRequest) -> Answer:
     return gettext("The notice is sent again with the same id.")
 
 
+def _facts(row: OutgoingNotice) -> list[tuple[str, str]]:
+    """What failed, and where it would go now: the organisation's setting may be another since."""
+    address = channels_of(current_policy(row.organisation_id)).get(row.channel)
+    nowhere = gettext("nowhere: %(setting)s is not set") % {"setting": CHANNELS[row.channel]}
+    return [
+        (gettext("Channel"), row.get_channel_display()),
+        (pgettext("recipient", "To"), row.as_place(address) if address else nowhere),
+        (gettext("Sent before to"), row.place),
+        (gettext("Attempts"), str(row.attempts)),
+        (gettext("Last problem"), row.last_problem or gettext("none")),
+    ]
+
+
 RESEND = Act(
     name="resend",
     title=_("Send again"),
@@ -57,12 +71,7 @@ RESEND = Act(
     perform=_resend,
     form=ResendForm,
     possible=lambda row: row.state == NoticeState.DEAD,
-    facts=lambda row: [
-        (gettext("Channel"), row.get_channel_display()),
-        (pgettext("recipient", "To"), row.place),
-        (gettext("Attempts"), str(row.attempts)),
-        (gettext("Last problem"), row.last_problem or gettext("none")),
-    ],
+    facts=_facts,
     text=lambda row: json.dumps(row.payload, indent=2, ensure_ascii=False),
 )
 

@@ -55,8 +55,12 @@ class OutgoingNotice(models.Model):
 
     @property
     def place(self) -> str:
-        """Where it goes, as everybody may read it (Spec: people 61)."""
-        return without_path(self.target) if self.channel == "webhook" else self.target
+        """Where it went last, or goes first, as everybody may read it (Spec: people 61)."""
+        return self.as_place(self.target)
+
+    def as_place(self, target: str) -> str:
+        """An address of its channel, as everybody may read it."""
+        return without_path(target) if self.channel == "webhook" else target
 
     @NOTICE_MACHINE.step("mark_sent", state)
     def mark_sent(self, *, at: datetime) -> None:

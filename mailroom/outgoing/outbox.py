@@ -198,12 +198,12 @@ def _begin(senders: ThreadPoolExecutor, row: OutgoingNotice) -> Future[Attempt]:
 
     An address that was replaced gets none of what waited for another attempt (Spec: clocks 4).
     """
-    policy, setting = current_policy(row.organisation_id), CHANNELS[row.channel]
-    address = str(policy.settings[setting])
+    policy = current_policy(row.organisation_id)
+    address = channels_of(policy).get(row.channel, "")
     row.target = address or row.target
     if address:
         return senders.submit(_attempt, row, policy)
-    return senders.submit(Attempt, problem=f"{setting} is not set any more")
+    return senders.submit(Attempt, problem=f"{CHANNELS[row.channel]} is not set any more")
 
 
 def _settle(row: OutgoingNotice, attempt: Attempt, now: datetime) -> bool:

@@ -53,6 +53,11 @@ EVENTS = {
         LEFT JOIN ledger_event e ON e.subject = 'document:' || d.id
             AND e.action IN ('note.written', 'prd.written', 'report.written', 'report.filed')
         GROUP BY d.id HAVING count(e.seq) <> 1""",
+    "a note for the Board without exactly one mail to it": """
+        SELECT d.id FROM documents_document d
+        LEFT JOIN mailroom_mail m ON m.to_agent = 'board' AND m.subject = d.title
+            AND m.created_at = d.created_at
+        WHERE d.for_board GROUP BY d.id HAVING count(m.id) <> 1""",
     "a document's event without its document": """
         SELECT e.subject FROM ledger_event e
         LEFT JOIN documents_document d ON e.subject = 'document:' || d.id
@@ -140,7 +145,7 @@ DUE = """
 """What is due, or will be before it is looked at again; with nobody at work nothing else comes."""
 MARKED = """
     SELECT subject, 'mail_id', id FROM mailroom_mail WHERE subject LIKE 'mark %%'
-        AND mail_type NOT IN ('contract', 'report')
+        AND mail_type NOT IN ('contract', 'report') AND to_agent <> 'board'
     UNION ALL SELECT title, 'contract_id', id FROM contracts_contract
     UNION ALL SELECT title, 'report_id', id::text FROM contracts_report
     UNION ALL SELECT title, 'document_id', id::text FROM documents_document WHERE kind = 'note'

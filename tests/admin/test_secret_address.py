@@ -1,5 +1,7 @@
 """The path of the Board's webhook is read by those alone who may change it (people 61)."""
 
+import re
+
 import pytest
 from django.core.management import call_command
 from django.utils import timezone
@@ -9,7 +11,7 @@ from ledger.models import Event
 from mailroom.models import OutgoingNotice
 from orgchart.models import Organisation
 from tests.admin.forms import confirm, preview
-from tests.admin.places import change_page, list_page
+from tests.admin.places import act_page, change_page, list_page
 from tests.mailroom.world import notify_board
 
 HOOK = "https://hooks.example/services/T0SECRET"
@@ -46,6 +48,23 @@ def test_is_shown_without_its_path(pages, sign_in, desk):
 
 def test_is_whole_in_the_form_of_the_board(pages, board, company):
     assert HOOK in board.get(change_page(company.organisation)).content.decode()
+
+
+@pytest.mark.parametrize(
+    ("address", "place"),
+    [
+        (f"{HOOK}2", SHOWN),
+        ("https://other.example/T0SECRET", "https://other.example/…"),
+        ("", "nowhere: board_webhook is not set"),
+    ],
+)
+def test_is_where_a_notice_that_is_sent_again_goes(pages, board, company, address, place):
+    """The setting may be another since the notice failed."""
+    call_command("org", "set", "nexus", f"board_webhook={address}")
+    html = board.get(act_page(OutgoingNotice.objects.get(), "resend")).content.decode()
+    facts = re.findall(r"<dt>(.*?)</dt>\s*<dd[^>]*>(.*?)</dd>", html, re.DOTALL)
+    assert {"To": place, "Sent before to": SHOWN}.items() <= dict(facts).items()
+    assert "T0SECRET" not in html
 
 
 def test_is_in_no_exported_list(pages, observer):
