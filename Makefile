@@ -6,7 +6,7 @@ VENV := .venv/bin/python
 TEST_WORKERS ?= 3
 # A test that hangs for so many seconds ends its process, which says where each of its threads waits,
 # and with it the run. No other process takes its place: it would begin with the same test.
-HANGS_AFTER := 600
+HANGS_AFTER := 1200
 HANGS = -o faulthandler_timeout=$(HANGS_AFTER) -o faulthandler_exit_on_timeout=true --max-worker-restart 0
 PYTEST = $(VENV) -m pytest -q -n $(TEST_WORKERS) --dist loadfile --no-loadscope-reorder $(HANGS)
 SIEGE := $(VENV) -m pytest -q -s proofs/siege
