@@ -1,6 +1,8 @@
 """People of tests: which organisations they are members of."""
 
+from core.people import signed_in_as
 from orgchart.models import Membership
+from orgchart.second_person.users import remove_second_factor, seen_factor
 
 
 def join(user, *organisations):
@@ -10,3 +12,9 @@ def join(user, *organisations):
             person=user, organisation=organisation, defaults={"added_by": "system:tests"}
         )
     return user
+
+
+def remove_factor(user, *, by, now):
+    """Remove a user's second factor as the page of a person shows it now; the code for the user."""
+    who, seen = signed_in_as(by), seen_factor(user)
+    return remove_second_factor(user=user, who=who, reason="R", now=now, seen=seen)

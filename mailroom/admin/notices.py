@@ -53,7 +53,7 @@ def _facts(row: OutgoingNotice) -> list[tuple[str, str]]:
     return [
         (gettext("Channel"), row.get_channel_display()),
         (pgettext("recipient", "To"), row.as_place(address) if address else nowhere),
-        (gettext("Sent before to"), row.place),
+        (gettext("Last sent to"), row.place),
         (gettext("Attempts"), str(row.attempts)),
         (gettext("Last problem"), row.last_problem or gettext("none")),
     ]

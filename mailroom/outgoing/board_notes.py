@@ -6,6 +6,7 @@ from datetime import datetime
 
 from core.actions import Action
 from core.language import gettext_noop
+from core.limits import MAX_MAIL_BODY
 from core.wording import Wording
 from documents.models import Document
 from mailroom.delivery import send_as
@@ -16,6 +17,7 @@ from toolbox.caller import Caller
 SUBJECT = gettext_noop("%(agent)s writes to the Board: %(title)s")
 SHOWN = 2000
 """Characters of a note that the notice carries; the admin shows the whole note."""
+GOES_ON = "\n\n… The note is longer than a mail: the whole of it is at its path."
 
 
 def send_note_to_board(caller: Caller, note: Document, now: datetime) -> None:
@@ -28,7 +30,7 @@ def send_note_to_board(caller: Caller, note: Document, now: datetime) -> None:
         recipient=BOARD_PARTY,
         mail_type="info",
         subject=note.title,
-        body=f"{note.path}\n\n{note.body}",
+        body=_as_mail(note),
         now=now,
         rule="a note for the Board",
     )
@@ -41,3 +43,10 @@ def send_note_to_board(caller: Caller, note: Document, now: datetime) -> None:
         caller=caller,
         now=now,
     )
+
+
+def _as_mail(note: Document) -> str:
+    whole = f"{note.path}\n\n{note.body}"
+    if len(whole) <= MAX_MAIL_BODY:
+        return whole
+    return whole[: MAX_MAIL_BODY - len(GOES_ON)] + GOES_ON

@@ -16,14 +16,9 @@ from orgchart.models import PendingChange
 from orgchart.people.members import standing_of
 from orgchart.people.passwords import give_password, take_password
 from orgchart.second_person.services import confirm_change, reject_change
-from orgchart.second_person.users import (
-    change_user,
-    remove_second_factor,
-    require_password_change,
-    seen_factor,
-)
+from orgchart.second_person.users import change_user, require_password_change
 from tests.machines import CompanyMachine
-from tests.people import join
+from tests.people import join, remove_factor
 
 person = st.sampled_from(("ada", "bob", "eve"))
 
@@ -144,13 +139,7 @@ class Accounts(CompanyMachine):
         TOTPDevice.objects.get_or_create(user=user)
         alone = self.alone(by)
         with suppress(Denied):
-            remove_second_factor(
-                user=user,
-                who=signed_in_as(by),
-                reason="R",
-                now=self.now(),
-                seen=seen_factor(user),
-            )
+            remove_factor(user, by=by, now=self.now())
             self.codes[who] = self.human(by)
         self.nobody_acts_as_another(alone=alone)
         self.now_is(agreed=False)

@@ -18,13 +18,9 @@ from orgchart.people.members import set_memberships, standing_of
 from orgchart.people.passwords import give_password, take_password
 from orgchart.people.rules import EVERY
 from orgchart.second_person.services import confirm_change, reject_change, withdraw_change
-from orgchart.second_person.users import (
-    change_user,
-    remove_second_factor,
-    require_password_change,
-    seen_factor,
-)
+from orgchart.second_person.users import change_user, require_password_change
 from tests.machines import CompanyMachine
+from tests.people import remove_factor
 
 BOARD = PeopleGroup.BOARD
 NAMES = ("ada", "bob", "cyd", "dan")
@@ -242,13 +238,7 @@ class Boards(CompanyMachine):
         user = User.objects.get(username=who)
         TOTPDevice.objects.get_or_create(user=user)
         with suppress(Denied):
-            remove_second_factor(
-                user=user,
-                who=signed_in_as(by),
-                reason="R",
-                now=timezone.now(),
-                seen=seen_factor(user),
-            )
+            remove_factor(user, by=by, now=timezone.now())
             self.codes[who] = self.human(by)
             self.did["remove a second factor"] += 1
         self.by(self.human(by))

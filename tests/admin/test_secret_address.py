@@ -63,7 +63,7 @@ def test_is_where_a_notice_that_is_sent_again_goes(pages, board, company, addres
     call_command("org", "set", "nexus", f"board_webhook={address}")
     html = board.get(act_page(OutgoingNotice.objects.get(), "resend")).content.decode()
     facts = re.findall(r"<dt>(.*?)</dt>\s*<dd[^>]*>(.*?)</dd>", html, re.DOTALL)
-    assert {"To": place, "Sent before to": SHOWN}.items() <= dict(facts).items()
+    assert {"To": place, "Last sent to": SHOWN}.items() <= dict(facts).items()
     assert "T0SECRET" not in html
 
 

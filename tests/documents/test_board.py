@@ -42,6 +42,15 @@ class TestANoteForTheBoard:
         desk = Desk(Viewer(username="ada", organisations=None), lambda _: True)
         assert desk.counts["Report to the Board"] == 1
 
+    def test_says_in_its_mail_that_it_is_longer(self, nexus):
+        caller = caller_of(nexus, "ceo")
+        services.write_note(caller=caller, title="T", content="x" * 10_000, for_board=True, now=NOW)
+        body = Mail.objects.get().body
+        assert len(body) == 10_000
+        assert body.endswith(
+            "x\n\n… The note is longer than a mail: the whole of it is at its path."
+        )
+
     def test_is_recorded_where_no_address_is_set(self, nexus):
         note(nexus, for_board=True)
         assert not OutgoingNotice.objects.exists()

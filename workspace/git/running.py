@@ -13,7 +13,6 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import IO
 
 from core.decision import Code, Denied, deny, refuse
 from core.terminal import printable_lines
@@ -92,7 +91,7 @@ def run_git(
     with (
         _file_of(stdin) as given,
         tempfile.TemporaryFile() as errors,
-        started(words, environment or {}, errors.fileno(), given.fileno()) as process,
+        started(words, environment or {}, errors.fileno(), given) as process,
     ):
         while True:
             left = ends - time.monotonic()
@@ -114,12 +113,15 @@ def run_git(
 
 
 @contextmanager
-def _file_of(text: bytes) -> Iterator[IO[bytes]]:
+def _file_of(text: bytes) -> Iterator[int]:
     """A file to read a text from. To a pipe `communicate` writes no more once it is asked again."""
+    if not text:
+        yield subprocess.DEVNULL
+        return
     with tempfile.TemporaryFile() as file:
         file.write(text)
         file.seek(0)
-        yield file
+        yield file.fileno()
 
 
 def _is_machine_full(said: bytes) -> bool:

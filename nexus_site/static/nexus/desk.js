@@ -129,22 +129,23 @@
       icon.setAttribute("aria-hidden", "true"));
   }
 
+  function when_drawn(element, act, options) {
+    if (element) new IntersectionObserver((seen, watch) => seen.at(-1).isIntersecting && act(watch), options).observe(element);
+  }
+
   // The theme moves the keyboard into the search 20 ms after it opens: too early where a page is slow to draw.
   function focus_search() {
     const field = document.getElementById("search-input-command");
-    if (field) new IntersectionObserver((seen) => seen.at(-1).isIntersecting && field.focus()).observe(field);
+    when_drawn(field, () => field.focus());
   }
 
   // Browsers begin at what has `autofocus` only where it is drawn by then, and the theme draws a page late.
   function focus_first() {
     const first = document.querySelector("[autofocus]");
-    if (!first) return;
-    const watch = new IntersectionObserver((seen) => {
-      if (!seen.at(-1).isIntersecting) return;
+    when_drawn(first, (watch) => {
       watch.disconnect();
       if (document.activeElement === document.body) first.focus();
     }, { rootMargin: "100000px 0px" });
-    watch.observe(first);
   }
 
   document.addEventListener("DOMContentLoaded", () => {
