@@ -65,6 +65,13 @@ class TestSignIn:
         assert "one-time code is missing or wrong" in response.content.decode()
         assert client.get("/admin/").status_code == 302
 
+    def test_reads_out_why_it_refused(self, client, person):
+        html = sign_in(client, password="wrong").content.decode()
+        problem = html.split('<div role="alert" tabindex="-1" autofocus>')[1].split("</form>")[0]
+        assert "correct username and password" in problem
+        assert "Please correct the error" not in html
+        assert "Please correct the error" in sign_in(client, username="").content.decode()
+
     def test_refuses_a_wrong_code(self, client, device):
         wrong = f"{(int(code_of(device)) + 1) % 1_000_000:06d}"
         assert sign_in(client, otp_token=wrong).status_code == 200
