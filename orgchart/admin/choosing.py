@@ -26,6 +26,11 @@ def chosen_organisation(request: HttpRequest) -> Organisation | None:
     return first[0] if len(first) == 1 else None
 
 
+def names_organisation(request: HttpRequest) -> bool:
+    """Whether the address does; else the person has only one."""
+    return "organisation" in request.GET
+
+
 def address_with(request: HttpRequest, organisation: Organisation) -> str:
     """Where a page's form is sent: to the page, with its organisation in the address.
 

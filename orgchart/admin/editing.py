@@ -21,7 +21,12 @@ from core.database import database_now
 from core.decision import Denied
 from core.people import person
 from core.waiting import page_of
-from orgchart.admin.choosing import choose_organisation, chosen_organisation
+from orgchart.admin.choosing import (
+    address_with,
+    choose_organisation,
+    chosen_organisation,
+    names_organisation,
+)
 from orgchart.admin.fields import PolicyForm, ReasonedForm
 from orgchart.admin.preview import BACK, CONFIRM, PreviewingAdmin, RowChange
 from orgchart.editing import subject_of
@@ -106,9 +111,12 @@ class EditAdmin(PreviewingAdmin):
             if not allowed(request):
                 raise PermissionDenied
             return self._posted(request, row)
-        adding = object_id is None and self.has_add_permission(request)
-        if adding and chosen_organisation(request) is None:
-            return self._choose_organisation(request)
+        if object_id is None and self.has_add_permission(request):
+            organisation = chosen_organisation(request)
+            if organisation is None:
+                return self._choose_organisation(request)
+            if not names_organisation(request):
+                return HttpResponseRedirect(address_with(request, organisation))
         extra = {"show_save_and_continue": False, "show_save_and_add_another": False}
         page: HttpResponse = super().changeform_view(
             request, object_id, form_url, {**(extra_context or {}), **extra}

@@ -20,7 +20,7 @@ from core.hooks import Hook
 from core.ids import row_id
 from core.permissions import Deed
 from orgchart.admin.agent_page import AgentPageAdmin
-from orgchart.admin.choosing import chosen_organisation
+from orgchart.admin.choosing import chosen_organisation, names_organisation
 from orgchart.admin.fields import ReasonedForm
 from orgchart.admin.preview import BACK, CONFIRM, RowChange
 from orgchart.models import Agent, Organisation, Role
@@ -62,7 +62,8 @@ class PlacingAdmin(AgentPageAdmin):
         extra_context: dict[str, Any] | None = None,
     ) -> HttpResponse:
         """A new agent is hired: first its role, then its superior, then the rest."""
-        organisation = chosen_organisation(request) if object_id is None else None
+        chosen = object_id is None and names_organisation(request)
+        organisation = chosen_organisation(request) if chosen else None
         if organisation is None or request.method == "POST" or not self.has_add_permission(request):
             return super().changeform_view(request, object_id, form_url, extra_context)
         role = _row(organisation.roles, request.GET.get("role", ""))

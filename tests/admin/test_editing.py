@@ -1,5 +1,8 @@
 """HR changes who may what: form, preview, confirmation; nothing happens in between or beside it."""
 
+import pytest
+
+from core.permissions import PeopleGroup
 from orgchart.models import (
     Agent,
     Alias,
@@ -102,6 +105,18 @@ class TestPreview:
         html = answer.content.decode()
         assert 'id="confirm-form"' not in html
         assert "This field is required" in html
+
+
+class TestANewRow:
+    @pytest.mark.parametrize("model", [Agent, Alias, ContactRule, Group, Role])
+    def test_is_of_the_organisation_that_its_page_names(self, board, company, model):
+        """Spec: people 8: the person's only organisation may be another one when it is sent."""
+        page = board.get(f"{list_page(model)}add/?_popup=1")
+        assert page.status_code == 302
+        assert page.headers["Location"] == f"?_popup=1&organisation={company.organisation.id}"
+
+    def test_is_for_nobody_who_may_not_add_it(self, sign_in, company):
+        assert sign_in(PeopleGroup.OBSERVER).get(f"{list_page(Role)}add/").status_code == 403
 
 
 class TestConfirmation:
