@@ -122,10 +122,14 @@ def notify_board(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Attempt:
-    """What became of sending a notice once; `no_session` where the mail server gave it none."""
+    """What became of sending a notice once; `no_session` where the mail server gave it none.
+
+    `pause` is how long the receiver is left alone then; `is_gone` where it wants no other attempt.
+    """
 
     problem: str = ""
-    took: timedelta = timedelta()
+    pause: timedelta = timedelta()
+    is_gone: bool = False
     no_session: bool = False
 
 
@@ -208,16 +212,16 @@ def _begin(senders: ThreadPoolExecutor, row: OutgoingNotice) -> Future[Attempt]:
 
 def _settle(row: OutgoingNotice, attempt: Attempt, now: datetime) -> bool:
     """Save the end of an attempt; False where another sender has taken the notice over since."""
-    problem, rest = attempt.problem, LEFT_ALONE if attempt.took > SLOW else timedelta()
-    if problem and rest:
-        _leave_alone(row, now + rest, with_all_others=attempt.no_session)
+    problem = attempt.problem
+    if problem and attempt.pause:
+        _leave_alone(row, now + attempt.pause, with_all_others=attempt.no_session)
     if not problem:
         row.mark_sent(at=now)
-    elif row.attempts >= ATTEMPTS:
+    elif row.attempts >= ATTEMPTS or attempt.is_gone:
         row.give_up(at=now)
     else:
         wait = timedelta(seconds=wait_after(row.attempts))
-        row.due_at = now + max(wait, rest)
+        row.due_at = now + max(wait, attempt.pause)
     row.last_problem = problem
     system = System(name="notices", organisation_id=row.organisation_id)
     if row.state == NoticeState.PENDING:
@@ -230,9 +234,14 @@ def _attempt(row: OutgoingNotice, policy: Policy) -> Attempt:
     """Send the notice once. It asks the database for nothing: it has a thread of its own."""
     begun = time.monotonic()
     failure = _failure(row, policy)
+    if failure is None:
+        return Attempt()
+    is_slow = timedelta(seconds=time.monotonic() - begun) > SLOW
+    pause = LEFT_ALONE if is_slow else timedelta()
     return Attempt(
-        problem=f"{type(failure).__name__}: {failure}"[:500] if failure else "",
-        took=timedelta(seconds=time.monotonic() - begun),
+        problem=f"{type(failure).__name__}: {failure}"[:500],
+        pause=max(pause, getattr(failure, "pause", pause)),
+        is_gone=getattr(failure, "is_gone", False),
         no_session=isinstance(failure, smtp.NoSession),
     )
 

@@ -5,7 +5,10 @@ from __future__ import annotations
 import base64
 import hashlib
 import hmac
-from datetime import UTC, datetime
+import re
+from datetime import UTC, datetime, timedelta
+from email.utils import parsedate_to_datetime
+from http import HTTPStatus
 
 import httpx
 from django.conf import settings
@@ -23,8 +26,29 @@ NAME_SERVER = 5.0
 """Upper limit of a name server, in seconds."""
 
 
+LONGEST_PAUSE = timedelta(hours=1)
+"""Upper limit of the time that a receiver may ask for before the next attempt."""
+
+
 class NoticeRefused(Exception):
-    """The receiver did not accept the notice."""
+    """The receiver did not accept the notice, and said when to come again, or that it is gone."""
+
+    def __init__(self, answer: httpx.Response) -> None:
+        super().__init__(f"the receiver answered {answer.status_code}")
+        self.pause = pause_asked(answer.headers.get("Retry-After", ""), datetime.now(UTC))
+        self.is_gone = answer.status_code == HTTPStatus.GONE
+
+
+def pause_asked(retry_after: str, now: datetime) -> timedelta:
+    """What a `Retry-After` header asks for, in seconds or as a date; 0 for anything else."""
+    if re.fullmatch("[0-9]{1,9}", retry_after):
+        pause = timedelta(seconds=int(retry_after))
+    else:
+        try:
+            pause = parsedate_to_datetime(retry_after).replace(tzinfo=UTC) - now
+        except (ValueError, OverflowError):
+            return timedelta()
+    return min(max(pause, timedelta()), LONGEST_PAUSE)
 
 
 def secret_of(organisation: str) -> str:
@@ -69,6 +93,6 @@ def send(row: OutgoingNotice, policy: Policy) -> None:
         response = client.send(request, stream=True)
         try:
             if not response.is_success:
-                raise NoticeRefused(f"the receiver answered {response.status_code}")
+                raise NoticeRefused(response)
         finally:
             response.close()

@@ -13,8 +13,8 @@ from tests.patience import PATIENCE, drip
 
 @dataclass
 class Receiver:
-    """What arrived, and what is answered next: a status, `late`, `twice`, `drop by drop` or
-    `hang up`.
+    """What arrived, and what is answered next: a status (with headers: a pair), `late`, `twice`,
+    `drop by drop` or `hang up`.
     """
 
     url: str = ""
@@ -56,7 +56,10 @@ def receiving() -> Iterator[Receiver]:
             if answer == "twice":
                 self.wfile.write(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
                 answer = 500
+            answer, more = answer if isinstance(answer, tuple) else (answer, {})
             self.send_response(answer)
+            for name, value in more.items():
+                self.send_header(name, value)
             if answer in (301, 302, 307):
                 self.send_header("Location", "http://127.0.0.1:1/")
             self.send_header("Content-Length", "0")

@@ -6,6 +6,7 @@ import threading
 import uuid
 from dataclasses import replace
 from datetime import timedelta
+from email.utils import format_datetime
 from functools import partial
 
 import httpx
@@ -133,6 +134,24 @@ class TestSending:
         assert outbox.send_due(now=after(seconds=60)) == 1
         assert notice().state == "sent"
         assert len(set(receiver.ids)) == 1 < len(receiver.ids)
+
+    def test_waits_with_all_for_a_receiver_as_long_as_it_asks(self, company, receiver):
+        """Spec: escalation 18."""
+        receiver.script = iter([(503, {"Retry-After": "600"})])
+        notify(company)
+        notify(company, subject="Another one")
+        assert outbox.send_due(now=NOW) == 1
+        for row in OutgoingNotice.objects.all():
+            assert after(seconds=600) <= row.due_at <= after(seconds=630)
+        assert outbox.send_due(now=after(seconds=599)) == 0
+        assert outbox.send_due(now=after(seconds=630)) == 2
+
+    def test_ends_at_once_where_the_receiver_says_that_it_is_gone(self, company, receiver):
+        receiver.script = iter([410])
+        notify(company)
+        outbox.send_due(now=NOW)
+        assert (notice().state, notice().attempts) == ("dead", 1)
+        assert "answered 410" in notice().last_problem
 
     @pytest.mark.parametrize("seed", [7, 8])
     def test_delivers_everything_to_a_receiver_that_fails_is_late_and_says_it_twice(
@@ -463,6 +482,31 @@ class TestWaiting:
         for attempt in range(1, 40):
             full = min(6 * 3600, 5 * 2 ** (attempt - 1))
             assert full / 2 <= outbox.wait_after(attempt) <= full
+
+
+class TestAPause:
+    @pytest.mark.parametrize(
+        ("asked", "seconds"),
+        [
+            ("", 0),
+            ("0", 0),
+            ("90", 90),
+            ("-5", 0),
+            ("1.5", 0),
+            ("3601", 3600),
+            ("9" * 9, 3600),
+            ("9" * 5000, 0),
+            ("soon", 0),
+            ("\u0663", 0),
+            (format_datetime(NOW + timedelta(seconds=90), usegmt=True), 90),
+            (format_datetime(NOW - timedelta(seconds=90), usegmt=True), 0),
+            ("Fri, 31 Dec 9999 23:59:59 GMT", 3600),
+            ("Mon, 99 Foo 0000 99:99:99 GMT", 0),
+        ],
+    )
+    def test_is_what_the_receiver_asks_for_and_an_hour_at_most(self, asked, seconds):
+        found = webhook.pause_asked(asked, NOW.replace(microsecond=0))
+        assert found == timedelta(seconds=seconds)
 
 
 class TestWhereItGoes:
