@@ -13,7 +13,7 @@ from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from core.admin.actors import actor_name
-from core.admin.acts import Act, ActingAdmin, ActRequest, Answer, FileForm
+from core.admin.acts import SEEN_IS_MISSING, Act, ActingAdmin, ActRequest, Answer, FileForm
 from core.admin.base import (
     actor_column,
     block,
@@ -36,6 +36,14 @@ from workspace.skills.services import approve, scan, withdraw
 from workspace.skills.warnings import doubts_about
 
 
+class ApprovalForm(FileForm):
+    """Why, the SHA-256 of the file that was read, and the skill's version at that time."""
+
+    version = forms.IntegerField(  # type: ignore[assignment]  # here a file is not known by it
+        widget=forms.HiddenInput, error_messages=SEEN_IS_MISSING
+    )
+
+
 def _approve(call: ActRequest) -> Answer:
     approve(
         name=call.row.name,
@@ -43,6 +51,7 @@ def _approve(call: ActRequest) -> Answer:
         reason=call.reason,
         caller=call.person,
         now=call.now,
+        expected_version=call.version,
     )
     return gettext("%(skill)s is approved as it was read: its commands may run.") % {
         "skill": call.row.name
@@ -55,7 +64,7 @@ def _withdraw(call: ActRequest) -> Answer:
         reason=call.reason,
         caller=call.person,
         now=call.now,
-        expected_digest=call.digest,
+        expected_version=call.version,
     )
     return gettext("The approval of %(skill)s is withdrawn.") % {"skill": call.row.name}
 
@@ -96,8 +105,9 @@ APPROVE = Act(
         "Read all of it: a changed file needs a new approval."
     ),
     perform=_approve,
-    form=FileForm,
+    form=ApprovalForm,
     version=lambda row: str(row.digest),
+    initial=lambda row: {"version": row.version},
     text=lambda row: str(row.text),
     facts=lambda row: [
         ("SHA-256", row.digest),
@@ -116,8 +126,7 @@ WITHDRAW = Act(
     deed=Deed.APPROVE_SKILL,
     explanation=_("From the next use on, no agent can start it, until a person approves it again."),
     perform=_withdraw,
-    form=FileForm,
-    version=lambda row: str(row.approved_digest),
+    version=lambda row: int(row.version),
     facts=lambda row: [
         ("SHA-256", row.approved_digest),
         (gettext("Approved by"), actor_name(row.approved_by)),

@@ -30,6 +30,7 @@ class Skill(models.Model):
     """A SKILL.md of this installation as it was last seen, and the exact file that was approved.
 
     `was_approved`: it was once, so every file of it needs approval, also after a withdrawal.
+    `version` grows with each approval and each withdrawal.
     """
 
     name = models.CharField(max_length=64, unique=True)
@@ -48,6 +49,7 @@ class Skill(models.Model):
     approved_at = models.DateTimeField(null=True, blank=True)
     approval_reason = models.TextField(blank=True)
     was_approved = models.BooleanField(default=False, db_default=False)
+    version = models.PositiveIntegerField(default=1, db_default=1)
 
     class Meta:
         ordering = ["name"]

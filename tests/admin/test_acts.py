@@ -560,12 +560,24 @@ class TestSkills:
         path.write_text(path.read_text() + "!`date`\n")
         board.post(act_page(skill, "look-again"))
         act(board, skill, "approve")
-        assert "as another file" in board.post(page, form).content.decode()
+        assert "changed after you read it" in board.post(page, form).content.decode()
         skill.refresh_from_db()
         assert skill.approved
         assert act(board, skill, "withdraw").status_code == 302
         skill.refresh_from_db()
         assert not skill.approved
+
+    def test_whose_approval_was_withdrawn_meanwhile_are_not_approved(self, board, skill):
+        """Spec: people 8: another person had a reason that this one has not read."""
+        page = act_page(skill, "approve")
+        form = filled(board, page, "act-form", reason=REASON)
+        act(board, skill, "approve")
+        assert "changed after you read it" in board.post(page, form).content.decode()
+        act(board, skill, "withdraw")
+        assert "changed after you read it" in board.post(page, form).content.decode()
+        skill.refresh_from_db()
+        assert not skill.approved
+        assert act(board, skill, "approve").status_code == 302
 
     def test_are_looked_at_again_where_the_file_is_another(self, board, observer, skill):
         act(board, skill, "approve")

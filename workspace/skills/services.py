@@ -5,11 +5,12 @@ from __future__ import annotations
 from datetime import datetime
 
 from django.db import transaction
+from django.db.models import F
 
 from core.actions import Action
 from core.actors import Actor
 from core.database import fetch_row
-from core.decision import Code, refuse
+from core.decision import Code, refuse, require_version
 from core.events import Event
 from core.interventions import record_intervention
 from core.permissions import Deed, require_deed
@@ -50,11 +51,20 @@ def scan(*, caller: Actor, now: datetime) -> list[Skill]:
     return list(Skill.objects.order_by("name"))
 
 
-def approve(*, name: str, digest: str, reason: str, caller: Actor, now: datetime) -> Skill:
+def approve(
+    *,
+    name: str,
+    digest: str,
+    reason: str,
+    caller: Actor,
+    now: datetime,
+    expected_version: int | None = None,
+) -> Skill:
     """Approve the exact file that a person has read, by its SHA-256 (Spec: skills 12).
 
     Raises Denied: INVALID_PARAMS for an empty reason, NOT_FOUND for a skill that is not there or
-    not valid, VERSION_MISMATCH where the file is no longer the one that was read.
+    not valid, VERSION_MISMATCH where the file is no longer the one that was read, or where it was
+    approved, or an approval withdrawn, since `expected_version`.
     """
     require_deed(caller, Deed.APPROVE_SKILL, reason=reason)
     on_disk = folders.read(name)
@@ -69,8 +79,12 @@ def approve(*, name: str, digest: str, reason: str, caller: Actor, now: datetime
             current=on_disk.digest,
         )
     with transaction.atomic():
-        _note(Skill.objects.select_for_update().filter(name=name).first(), on_disk, caller, now)
+        row = Skill.objects.select_for_update().filter(name=name).first()
+        if row is not None:
+            _require_seen(row, expected_version)
+        _note(row, on_disk, caller, now)
         Skill.objects.filter(name=name).update(
+            version=F("version") + 1,
             approved_digest=digest,
             approved_by=caller.actor,
             approved_at=now,
@@ -82,27 +96,24 @@ def approve(*, name: str, digest: str, reason: str, caller: Actor, now: datetime
 
 
 def withdraw(
-    *, name: str, reason: str, caller: Actor, now: datetime, expected_digest: str | None = None
+    *, name: str, reason: str, caller: Actor, now: datetime, expected_version: int | None = None
 ) -> None:
-    """Take an approval back; where `expected_digest` is given, of this file only.
+    """Take an approval back; where `expected_version` is given, only of then.
 
-    Raises Denied: INVALID_PARAMS, NOT_FOUND, VERSION_MISMATCH where another file is approved now.
+    Raises Denied: INVALID_PARAMS, NOT_FOUND, VERSION_MISMATCH where it was approved again since.
     """
     require_deed(caller, Deed.APPROVE_SKILL, reason=reason)
     with transaction.atomic():
         row = Skill.objects.select_for_update().filter(name=name).exclude(approved_at=None).first()
         if row is None:
             raise refuse(Code.NOT_FOUND, f"no skill {name[:64]!r} is approved", "see the list")
-        if expected_digest not in (None, row.approved_digest):
-            raise refuse(
-                Code.VERSION_MISMATCH,
-                f"{name} was approved again meanwhile, by {row.approved_by}, as another file: "
-                f"it is {row.approved_digest}",
-                "read that file, then withdraw its approval where it is wrong, too",
-                current=row.approved_digest,
-            )
+        _require_seen(row, expected_version)
         Skill.objects.filter(id=row.id).update(
-            approved_digest="", approved_by="", approved_at=None, approval_reason=""
+            version=F("version") + 1,
+            approved_digest="",
+            approved_by="",
+            approved_at=None,
+            approval_reason="",
         )
         insert_event(_event(Action.SKILL_WITHDRAWN, name, caller, now, row.approved_digest, reason))
         record_intervention(
@@ -114,6 +125,11 @@ def withdraw(
             reason=reason,
             now=now,
         )
+
+
+def _require_seen(row: Skill, expected: int | None) -> None:
+    step = "read in its history who approved or withdrew it, and why, then decide again"
+    require_version(f"the approval of {row.name}", step, expected=expected, current=row.version)
 
 
 def use_skill(
