@@ -65,14 +65,37 @@ def warm_up(contenders: Sequence[Contender], *, clients: int, seconds: float) ->
         each.run(clients, seconds)
 
 
+@dataclass(frozen=True, slots=True)
+class Slice:
+    """A part of one measurement: what was answered, and the processor time that it took."""
+
+    rate: Rate
+    web_seconds: float
+    database_seconds: float
+
+
 def compete(
-    contenders: Sequence[Contender], *, served: Served, clients: int, repeats: int, seconds: float
+    contenders: Sequence[Contender],
+    *,
+    served: Served,
+    clients: int,
+    repeats: int,
+    seconds: float,
+    slices: int = 1,
 ) -> Mapping[str, Figure]:
-    """Let the contenders work in turn, `repeats` times, the order reversed each time."""
+    """Let the contenders work in turn, `repeats` times, the order reversed each time.
+
+    Each repeat is so many rounds of them, with a slice of its seconds for each: what disturbs the
+    machine for a second or two disturbs them all.
+    """
     figures = {each.name: Figure() for each in contenders}
     for repeat in range(repeats):
-        for each in contenders if repeat % 2 == 0 else reversed(contenders):
-            _measure(each, figures[each.name], served, clients, seconds)
+        found: dict[str, list[Slice]] = {each.name: [] for each in contenders}
+        for turn in range(slices):
+            for each in contenders if (repeat + turn) % 2 == 0 else reversed(contenders):
+                found[each.name].append(_slice(each, served, clients, seconds / slices))
+        for name, measured in found.items():
+            _add(figures[name], measured)
     for each in contenders:
         figure = figures[each.name]
         for name in each.against:
@@ -82,15 +105,21 @@ def compete(
     return figures
 
 
-def _measure(each: Contender, figure: Figure, served: Served, clients: int, seconds: float) -> None:
+def _slice(each: Contender, served: Served, clients: int, seconds: float) -> Slice:
     web, database = served.cpu_seconds(), database_seconds()
     rate = each.run(clients, seconds)
+    return Slice(rate, served.cpu_seconds() - web, _spent_since(database))
+
+
+def _add(figure: Figure, slices: Sequence[Slice]) -> None:
+    """Add the slices of one repeat."""
+    rate = Rate.of_slices([one.rate for one in slices])
     answered = max(1, rate.calls)
     figure.rates.append(rate.per_second)
     figure.p50.append(rate.p50)
     figure.p99.append(rate.p99)
-    figure.web_ms.append((served.cpu_seconds() - web) / answered * 1000)
-    figure.db_ms.append(_spent_since(database) / answered * 1000)
+    figure.web_ms.append(sum(one.web_seconds for one in slices) / answered * 1000)
+    figure.db_ms.append(sum(one.database_seconds for one in slices) / answered * 1000)
     figure.unexpected += rate.unexpected
 
 

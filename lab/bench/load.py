@@ -6,6 +6,7 @@ import itertools
 import json
 import selectors
 import socket
+import statistics
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -22,15 +23,32 @@ class Rate:
     p99: float
     unexpected: int
     calls: int = 0
+    seconds: float = 0.0
 
     @classmethod
     def of(cls, times: list[float], seconds: float, unexpected: int) -> Rate:
         """From the single times of all calls and the length of the run."""
         if not times:
-            return cls(0, 0, 0, unexpected)
+            return cls(0, 0, 0, unexpected, seconds=seconds)
         times.sort()
         half, most = (times[min(len(times) - 1, int(len(times) * p))] for p in (0.5, 0.99))
-        return cls(len(times) / seconds, half * 1000, most * 1000, unexpected, len(times))
+        rate = len(times) / seconds
+        return cls(rate, half * 1000, most * 1000, unexpected, len(times), seconds)
+
+    @classmethod
+    def of_slices(cls, slices: Sequence[Rate]) -> Rate:
+        """From the slices of one measurement: all calls, and the middle of their times."""
+        calls, seconds = (
+            sum(getattr(one, name) for one in slices) for name in ("calls", "seconds")
+        )
+        return cls(
+            calls / seconds,
+            statistics.median(one.p50 for one in slices),
+            statistics.median(one.p99 for one in slices),
+            sum(one.unexpected for one in slices),
+            calls,
+            seconds,
+        )
 
 
 def post(

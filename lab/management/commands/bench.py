@@ -18,6 +18,7 @@ from lab.bench.served import Served, serving
 
 CLIENTS = (1, 8, 32)
 WARM_CLIENTS, WARM_SECONDS = 16, 0.7
+SLICES = 3  # of one measurement over HTTP
 ON_TASKS = ("read", "claim")
 PARTS = (
     "send",
@@ -108,6 +109,7 @@ class Command(BaseCommand):
                     clients=clients,
                     repeats=options["repeats"],
                     seconds=options["seconds"],
+                    slices=SLICES,
                 )
                 report.contest(clients, figures)
         else:
