@@ -21,7 +21,7 @@ from pydantic import (
 from pydantic_core import ErrorDetails
 
 from core.blank import is_blank
-from core.limits import BIGGEST_VERSION, MAX_AMOUNT, MAX_MAIL_BODY, MAX_SUBJECT
+from core.limits import BIGGEST_VERSION, MAX_AMOUNT, MAX_MAIL_BODY, MAX_REASON, MAX_SUBJECT
 from core.paging import DEFAULT_LIMIT, MAX_LIMIT
 
 FIRST_YEAR, LAST_YEAR = 1970, 9000  # far enough from the calendar's ends to calculate with
@@ -90,7 +90,7 @@ Title = Annotated[
 MailBody = Annotated[str, StringConstraints(max_length=MAX_MAIL_BODY)]
 Reason = Annotated[
     str,
-    StringConstraints(min_length=1, max_length=2_000, pattern=r"\S"),
+    StringConstraints(min_length=1, max_length=MAX_REASON, pattern=r"\S"),
     AfterValidator(_as_shown),
 ]
 Description = Annotated[str, StringConstraints(max_length=500)]

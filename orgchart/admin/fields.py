@@ -46,8 +46,9 @@ class LinesField(forms.CharField):
         return "\n".join(value) if isinstance(value, list | tuple) else value
 
     def to_python(self, value: Any) -> list[str]:  # type: ignore[override]
-        """The lines as a list, empty ones left out."""
-        return [line.strip() for line in str(value or "").splitlines() if line.strip()]
+        """The lines as a list, each once, as in a pack; empty ones left out."""
+        lines = (line.strip() for line in str(value or "").splitlines())
+        return [*dict.fromkeys(line for line in lines if line)]
 
     def has_changed(self, initial: Any, data: Any) -> bool:
         """Whether the lists differ."""

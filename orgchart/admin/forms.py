@@ -68,7 +68,8 @@ def _is_permissions(value: Any) -> bool:
         return False
     types = value.get(Permission.CLAIM_TASK_TYPE, False)
     others = [given for name, given in value.items() if name != Permission.CLAIM_TASK_TYPE]
-    is_list = isinstance(types, list) and all(isinstance(each, str) for each in types)
+    known = catalogue.task_types()
+    is_list = isinstance(types, list) and all(str(each) in known for each in types)
     return (is_list or isinstance(types, bool)) and all(isinstance(each, bool) for each in others)
 
 

@@ -8,6 +8,7 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import AfterValidator, BeforeValidator, Field, Strict, ValidationInfo, model_validator
 from pydantic_core import PydanticCustomError
 
+from core.limits import MAX_REASON
 from orgchart.organisation_settings import SETTINGS, checked
 from orgchart.packs.pack import PackToolRestriction
 from orgchart.packs.permissions import Permissions
@@ -167,7 +168,7 @@ class RestrictionForm(Form):
     agent: AgentName = ""
     role: RoleName = ""
     modes: Annotated[tuple[Annotated[ToolMode, Strict(False)], ...], Distinct]
-    reason: Annotated[Text, Field(max_length=500)] = ""
+    reason: Annotated[Text, Field(max_length=MAX_REASON)] = ""
 
     def restriction(self) -> PackToolRestriction:
         """The restriction that it makes."""

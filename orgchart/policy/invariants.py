@@ -76,6 +76,7 @@ def _forms(policy: Policy) -> Iterator[BrokenInvariant]:
     for agent in policy.agents.values():
         named.append((Subject.AGENT, agent.handle, agent.handle))
         named += [(Subject.AGENT, agent.handle, agent.name)] if agent.name else []
+        named += [(Subject.AGENT, agent.handle, skill) for skill in sorted(agent.skills)]
     named += [(Subject.AGENT, handle, alias) for alias, handle in policy.aliases.items()]
     named += [(Subject.ROLE, name, name) for name in policy.roles]
     named += [(Subject.GROUP, slug, slug) for slug in policy.groups]

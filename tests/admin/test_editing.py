@@ -211,6 +211,21 @@ class TestEveryTable:
         assert removed(board, row)
         assert newest_event().action == "role.removed"
 
+    def test_roles_keep_each_line_once_as_a_pack_has_it(self, board, company, role):
+        page = edit_page(role)
+        twice = "docs/private/\n*.doc\ndocs/private/"
+        seen = preview(board, page, "role_form", files_deny=twice, reason=REASON)
+        assert confirm(board, page, seen).status_code == 302
+        role.refresh_from_db()
+        assert role.files_deny == ["docs/private/", "*.doc"]
+
+    def test_roles_claim_types_of_tasks_that_there_are(self, board, company, role):
+        given = '{"claim_task_type": ["testing", "no_such_type"]}'
+        seen = preview(board, edit_page(role), "role_form", permissions=given, reason=REASON)
+        assert "a list of task types" in seen.content.decode()
+        role.refresh_from_db()
+        assert role.permissions == {}
+
     def test_groups_and_their_members(self, board, company):
         page = add_page(Group, company)
         seen = preview(board, page, "group_form", slug="search", name="Search", reason=REASON)
@@ -248,6 +263,11 @@ class TestEveryTable:
         assert "backend_worker_2 acts as backend_worker" in seen.content.decode()
         assert "nxs_" in confirm(board, page, seen).content.decode()
         assert "backend_worker_2" in current_policy(company.organisation.id).agents
+
+    def test_agents_have_skills_by_names_that_a_pack_takes(self, board, company):
+        page = edit_page(company.agent("research_worker"))
+        seen = preview(board, page, "agent_form", skills="Report Writer", reason=REASON)
+        assert "is no name" in seen.content.decode()
 
     def test_agents_in_a_circle_are_refused(self, board, company):
         boss = company.agent("ceo")

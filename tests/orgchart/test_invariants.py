@@ -54,6 +54,12 @@ BREAKING = [
     ),
     ("names", "_forms", with_agent("qa_worker", handle="qа_worker"), "'qа_worker' is no name"),
     ("names", "_forms", with_agent("coding_architect", SOLO, name="A"), "'A' is no name"),
+    (
+        "names",
+        "_forms",
+        with_agent("qa_worker", skills=frozenset({"a\x1b[2Jb"})),
+        r"'a\x1b[2Jb' is no name",
+    ),
     ("names", "_forms", replace(NEXUS, aliases={"Boss": "ceo"}), "'Boss' is no name"),
     ("names", "_forms", with_type(name="in fo", senders=None), "'in fo' is no name"),
     ("names", "_aliases", replace(NEXUS, aliases={"ceo": "qa_worker"}), "its alias ceo is a name"),

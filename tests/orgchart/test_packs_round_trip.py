@@ -11,6 +11,7 @@ from django.db import transaction
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
+from core.limits import MAX_REASON
 from orgchart.compiling import compile_policy
 from orgchart.models import Organisation
 from orgchart.packs import NotAPack, export_pack, review_pack
@@ -90,6 +91,11 @@ class TestAnExport:
         export_pack(acme, tmp_path / "out")
         copy = load(renamed(tmp_path / "out", "copy")).after
         assert copy.tool_restrictions == {("role:lead", "web_search"): frozenset()}
+
+    def test_can_be_loaded_with_the_longest_reason_of_an_agent(self, acme, tmp_path):
+        acme.overrides.update(reason="r" * MAX_REASON)
+        export_pack(acme, tmp_path / "out")
+        assert not review_pack(tmp_path / "out").problems
 
     def test_holds_no_key_and_nothing_secret(self, acme, tmp_path):
         files = export_pack(acme, tmp_path / "out")
