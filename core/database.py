@@ -167,15 +167,15 @@ def after_commit(work: Callable[P, object], *args: P.args, **kwargs: P.kwargs) -
 
 
 @needs_transaction
-def hold_lock(*name: object) -> None:
+def hold_lock(*name: object, is_shared: bool = False) -> None:
     """Hold the lock of this name until the transaction ends.
 
-    Give a name that begins with what it is for: all locks of the database share one space.
+    Give a name that begins with what it is for: all locks of the database share one space. Those
+    who hold it `is_shared` wait for who holds it alone, and not for each other.
     """
+    lock = "pg_advisory_xact_lock_shared" if is_shared else "pg_advisory_xact_lock"
     with connection.cursor() as cursor:
-        cursor.execute(
-            "SELECT pg_advisory_xact_lock(hashtextextended(%s, 0))", [" ".join(map(str, name))]
-        )
+        cursor.execute(f"SELECT {lock}(hashtextextended(%s, 0))", [" ".join(map(str, name))])
 
 
 @needs_transaction

@@ -15,14 +15,19 @@ from orgchart.policy.paths import is_of_company, is_within
 from orgchart.policy.protected import HOME
 from toolbox.caller import Caller
 
+FILE = "shared file"
+"""The lock of a path where several agents may write."""
+
 
 def is_shown(caller: Caller, path: str) -> bool:
     """Whether the caller reads the file at a path in its scope, as far as its writer decides that.
 
-    Spec: files 22.
+    Of the company tree in a transaction, until whose end no agent writes there: a file is in its
+    place a moment before the event that names its writer is committed. Spec: files 22.
     """
     if not _is_shared(caller, path):
         return True
+    hold_lock(FILE, caller.organisation_id, path, is_shared=True)
     writer = _writer(caller, path)
     return writer is None or rules.may_read_shared(writer, caller.agent, caller.policy)
 
@@ -44,7 +49,7 @@ def require_own(caller: Caller, path: str) -> None:
         )
     if not _is_shared(caller, path):
         return
-    hold_lock("shared file", caller.organisation_id, path)
+    hold_lock(FILE, caller.organisation_id, path)
     if not is_shown(caller, path):
         raise refuse(
             Code.SCOPE_DENIED,

@@ -7,11 +7,12 @@ import socket
 import stat
 import threading
 from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import replace
 
 import pytest
-from django.db import transaction
+from django.db import connections, transaction
 
 from core.actions import Action
 from documents import disk, root
@@ -21,8 +22,10 @@ from documents.tree import Missing, SafeTree, Unsafe
 from ledger.models import Event
 from orgchart.models import Agent
 from orgchart.policy.vocabulary import ToolMode
+from tests.concurrency import connect_apart, is_waiting_for_a_lock
 from tests.disks import hanging
 from tests.documents.world import NOW, caller_of
+from tests.patience import wait_until
 from toolbox import door
 from toolbox.explaining import explain
 from workspace.files import services
@@ -237,6 +240,35 @@ class TestASharedFolder:
         attached = [{"path": self.PATH, "description": "d"}]
         assert code(second, "send_mail", **mail, attachments=attached) == "NOT_FOUND"
         assert code(first, "send_mail", **mail, attachments=attached) == "OK"
+
+    @pytest.mark.django_db(transaction=True)
+    def test_hides_it_from_its_first_moment_on(self, judges, monkeypatch):
+        """The file is in its place before the event that names its writer is committed."""
+        first, second = judges
+        mail = {"to": "it_manager", "type": "info", "subject": "s", "body": "b"}
+        attached = [{"path": self.PATH, "description": "d"}]
+        write, answers = SafeTree.write, []
+
+        def ask(tool, params):
+            connect_apart()
+            try:
+                return code(second, tool, **params)
+            finally:
+                connections.close_all()
+
+        def write_and_let_others_read(tree, path, data):
+            write(tree, path, data)
+            calls = [
+                ("read_file", {"path": self.PATH}),
+                ("send_mail", {**mail, "attachments": attached}),
+            ]
+            answers.extend(pool.submit(ask, *each) for each in calls)
+            wait_until(lambda: all(each.done() for each in answers) or is_waiting_for_a_lock())
+
+        monkeypatch.setattr(SafeTree, "write", write_and_let_others_read)
+        with ThreadPoolExecutor(2) as pool:
+            assert code(first, "write_file", path=self.PATH, content="for you") == "OK"
+            assert [each.result() for each in answers] == ["NOT_FOUND", "NOT_FOUND"]
 
     def test_lets_no_worker_write_over_it(self, judges):
         first, second = judges

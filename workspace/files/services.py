@@ -5,8 +5,8 @@ from __future__ import annotations
 import hashlib
 import threading
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
 from datetime import datetime
 from pathlib import Path
 
@@ -54,33 +54,36 @@ def require_readable(*, caller: Caller, path: str) -> None:
     """Raise Denied where `read_file` would be refused; no commit is checked out."""
     require_paths(caller, [path], Access.READ)
     with _translated(path):
-        place = _shown_place(caller, path)
         try:
-            place.tree.read(place.path, limit=MAX_READ).decode("utf-8")
+            _read_shown(caller, path, _whole).decode("utf-8")
         except Missing:
-            if is_of_company(path) or not is_in_judged_commit(caller, place.path):
+            if is_of_company(path) or not is_in_judged_commit(caller, place_of(caller, path).path):
                 raise
 
 
 def _read(caller: Caller, path: str) -> bytes:
     """The bytes at a path; what a judge's own clone does not have, of the commit that it judges."""
-    place = _shown_place(caller, path)
     try:
-        return place.tree.read(place.path, limit=MAX_READ)
+        return _read_shown(caller, path, _whole)
     except Missing:
         judged = None if is_of_company(path) else judged_tree(caller)
         if judged is None:
             raise
-        return judged.tree.read(place.path, limit=MAX_READ)
+        return _whole(FilePlace(judged.tree, place_of(caller, path).path))
 
 
-def _shown_place(caller: Caller, path: str) -> FilePlace:
-    """Where a path is that the caller may read. Raises Missing where its writer's text is not for
-    the caller (Spec: files 22).
+def _whole(place: FilePlace) -> bytes:
+    return place.tree.read(place.path, limit=MAX_READ)
+
+
+def _read_shown(caller: Caller, path: str, read: Callable[[FilePlace], bytes]) -> bytes:
+    """What is read at a path that the caller may read. Raises Missing where its writer's text is
+    not for the caller; no agent writes there meanwhile (Spec: files 22).
     """
-    if not is_shown(caller, path):
-        raise Missing
-    return place_of(caller, path)
+    with transaction.atomic() if is_of_company(path) else nullcontext():
+        if not is_shown(caller, path):
+            raise Missing
+        return read(place_of(caller, path))
 
 
 def write_file(*, caller: Caller, path: str, content: str, now: datetime) -> WrittenFile:
@@ -118,8 +121,9 @@ def read_log(*, caller: Caller, path: str, lines: int) -> LogLines:
     """The last lines of a log file in the caller's scope (Spec: hands 11). Raises as read_file."""
     require_paths(caller, [path], Access.READ)
     with _translated(path):
-        place = _shown_place(caller, path)
-        data = place.tree.read_end(place.path, limit=MAX_LOG)
+        data = _read_shown(
+            caller, path, lambda place: place.tree.read_end(place.path, limit=MAX_LOG)
+        )
     return {"lines": data.decode("utf-8", errors="replace").splitlines()[-lines:]}
 
 
