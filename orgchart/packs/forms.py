@@ -34,6 +34,7 @@ from orgchart.packs.values import (
     problem,
     reference,
     refuse_each,
+    skill_name,
     suggest,
 )
 from orgchart.policy.compiled import ContactRule, FileScopes, MailTypeRule, Role, ToolRestriction
@@ -244,7 +245,7 @@ class AgentFile(Form):
     group: Annotated[str, reference("group")] = ""
     name: Annotated[str, name_of("name")] = ""
     is_leader: bool = False
-    skills: Annotated[tuple[Annotated[str, name_of("skill")], ...], Distinct] = ()
+    skills: Annotated[tuple[Annotated[str, AfterValidator(skill_name)], ...], Distinct] = ()
     system_prompt: Text = ""
     job_description: Text = ""
     active: bool = True

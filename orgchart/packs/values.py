@@ -25,7 +25,14 @@ from orgchart import catalogue
 from orgchart.catalogue import Source
 from orgchart.packs.source import Place
 from orgchart.policy.paths import problem_of_deny, problem_of_scope
-from orgchart.policy.vocabulary import BOARD, HANDLE_FORM, HANDLE_MEANT, KINDS
+from orgchart.policy.vocabulary import (
+    BOARD,
+    HANDLE_FORM,
+    HANDLE_MEANT,
+    KINDS,
+    SKILL_FORM,
+    SKILL_MEANT,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +90,14 @@ def problem_of_name(value: str, what: str) -> PydanticCustomError | None:
     if not re.match(HANDLE_FORM, value):
         return problem(f"the {what} {value!r} is no name", HANDLE_MEANT)
     return None
+
+
+def skill_name(value: str) -> str:
+    """A name of a skill."""
+    _require_filled(value)
+    if not re.match(SKILL_FORM, value):
+        raise problem(f"the skill {value!r} is no name", SKILL_MEANT)
+    return value
 
 
 def name_of(what: str, known_as: str = "") -> AfterValidator:

@@ -19,6 +19,8 @@ from orgchart.policy.vocabulary import (
     HANDLE_MEANT,
     KINDS,
     RESERVED,
+    SKILL_FORM,
+    SKILL_MEANT,
     Kind,
 )
 
@@ -76,7 +78,6 @@ def _forms(policy: Policy) -> Iterator[BrokenInvariant]:
     for agent in policy.agents.values():
         named.append((Subject.AGENT, agent.handle, agent.handle))
         named += [(Subject.AGENT, agent.handle, agent.name)] if agent.name else []
-        named += [(Subject.AGENT, agent.handle, skill) for skill in sorted(agent.skills)]
     named += [(Subject.AGENT, handle, alias) for alias, handle in policy.aliases.items()]
     named += [(Subject.ROLE, name, name) for name in policy.roles]
     named += [(Subject.GROUP, slug, slug) for slug in policy.groups]
@@ -84,6 +85,11 @@ def _forms(policy: Policy) -> Iterator[BrokenInvariant]:
     for kind, subject, name in named:
         if not re.match(HANDLE_FORM, name):
             yield BrokenInvariant("names", kind, subject, f"{name!r} is no name", HANDLE_MEANT)
+    listed = ((agent.handle, skill) for agent in policy.agents.values() for skill in agent.skills)
+    for handle, skill in sorted(listed):
+        if not re.match(SKILL_FORM, skill):
+            problem = f"{skill!r} is no name"
+            yield BrokenInvariant("names", Subject.AGENT, handle, problem, SKILL_MEANT)
 
 
 def _aliases(policy: Policy) -> Iterator[BrokenInvariant]:

@@ -26,6 +26,7 @@ from orgchart.policy.compiled import (
     Role,
     ToolRestriction,
 )
+from orgchart.policy.invariants import violations
 from orgchart.policy.vocabulary import (
     BOARD,
     ESCALATION,
@@ -96,6 +97,12 @@ class TestAnExport:
         acme.overrides.update(reason="r" * MAX_REASON)
         export_pack(acme, tmp_path / "out")
         assert not review_pack(tmp_path / "out").problems
+
+    def test_can_be_loaded_with_every_name_of_a_skills_folder(self, acme, tmp_path):
+        acme.agents.update(skills=["3d_prints", "read-aloud", "v1.2"])
+        export_pack(acme, tmp_path / "out")
+        assert not review_pack(tmp_path / "out").problems
+        assert not violations(compile_policy(acme.id))
 
     def test_holds_no_key_and_nothing_secret(self, acme, tmp_path):
         files = export_pack(acme, tmp_path / "out")
