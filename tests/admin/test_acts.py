@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from django.contrib import admin
+from django.db import connection
 from django.test import Client
 from django.utils import timezone
 
@@ -27,6 +28,11 @@ from toolbox.models import ModeGrant, Session
 
 REASON = "The Board decided so on Friday."
 ISSUE = "/admin/contracts/contract/issue/"
+FAILING_SESSION = """
+CREATE FUNCTION fail() RETURNS trigger LANGUAGE plpgsql AS
+$$BEGIN RAISE EXCEPTION 'it failed' USING ERRCODE = '%(code)s'; END$$;
+CREATE TRIGGER fail BEFORE UPDATE ON django_session EXECUTE FUNCTION fail();
+"""
 
 
 @pytest.fixture
@@ -345,6 +351,21 @@ class TestContracts:
 
         monkeypatch.setattr(issuing, "issue_for_board", late)
         assert board.post(page, data).status_code == 400
+        assert not Contract.objects.exists()
+
+    @pytest.mark.parametrize(
+        ("failure", "status"), [("57P01", 503), ("53100", 507)], ids=["lost", "full"]
+    )
+    def test_are_not_called_misunderstood_where_the_database_fails(
+        self, board, company, failure, status
+    ):
+        """Its advice would be to send the form once more, which may have been carried out."""
+        page = f"{ISSUE}?organisation={company.organisation.id}"
+        data = filled(board, page, "issue-form", title="T", body="B", to="ceo")
+        board.raise_request_exception = False
+        with connection.cursor() as cursor:
+            cursor.execute(FAILING_SESSION % {"code": failure})
+        assert board.post(page, data).status_code == status
         assert not Contract.objects.exists()
 
     @pytest.mark.django_db(transaction=True)
