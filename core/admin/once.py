@@ -60,4 +60,6 @@ def make_once(request: HttpRequest, form: forms.Form, make: Callable[[], Made]) 
                 request.session.save()
             except UpdateError as gone:
                 raise SessionInterrupted("signed out while a form was carried out") from gone
+            # Saved again with the answer, after the lock, it would take back another form's number.
+            request.session.modified = False
     return made

@@ -368,6 +368,30 @@ class TestContracts:
         assert board.post(page, data).status_code == status
         assert not Contract.objects.exists()
 
+    def test_are_issued_once_where_another_form_is_sent_meanwhile(
+        self, board, company, monkeypatch
+    ):
+        """The answer to the first one is on its way while the second one is carried out."""
+        from contracts.admin import issuing
+
+        page = f"{ISSUE}?organisation={company.organisation.id}"
+        first, second = (
+            filled(board, page, "issue-form", title=t, body="B", to="ceo") for t in "ab"
+        )
+        make = issuing.make_once
+
+        def make_then_send_the_second(*given):
+            monkeypatch.setattr(issuing, "make_once", make)
+            made = make(*given)
+            board.post(page, second)
+            return made
+
+        monkeypatch.setattr(issuing, "make_once", make_then_send_the_second)
+        board.post(page, first)
+        for form in (second, first):
+            board.post(page, form)
+        assert Contract.objects.count() == 2
+
     @pytest.mark.django_db(transaction=True)
     def test_are_issued_once_by_a_double_click(self, board, company):
         page = f"{ISSUE}?organisation={company.organisation.id}"
