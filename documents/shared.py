@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
+
+from django.db import transaction
 from django.db.models import QuerySet
 
 from core.actions import Action
@@ -9,6 +13,7 @@ from core.database import hold_lock, needs_transaction
 from core.decision import Code, refuse
 from documents import rules
 from documents.models import Document
+from documents.tree import Missing
 from ledger.history import last_event
 from orgchart.policy.compiled import Agent
 from orgchart.policy.paths import is_of_company, is_within
@@ -30,6 +35,18 @@ def is_shown(caller: Caller, path: str) -> bool:
     hold_lock(FILE, caller.organisation_id, path, is_shared=True)
     writer = _writer(caller, path)
     return writer is None or rules.may_read_shared(writer, caller.agent, caller.policy)
+
+
+@contextmanager
+def shown(caller: Caller, path: str) -> Iterator[None]:
+    """While a path in the caller's scope is read: no other agent writes there.
+
+    Raises Missing where its writer's text is not for the caller (Spec: files 22).
+    """
+    with transaction.atomic() if is_of_company(path) else nullcontext():
+        if not is_shown(caller, path):
+            raise Missing
+        yield
 
 
 @needs_transaction

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from django.conf import settings
 
 from core.decision import Code, Denied, Deny, refuse
+from documents.shared import shown
 from documents.tree import Missing, TooLarge, Unsafe
 from orgchart.policy.paths import can_touch
 from orgchart.policy.vocabulary import Access
@@ -30,6 +31,8 @@ DEEPEST = 20
 def packed_folder(caller: Caller, path: str) -> bytes:
     """The folder as a tar: plain files that the caller may read, no links, no owner, no times.
 
+    What another agent wrote and does not show to the caller is left out (Spec: files 22).
+
     Raises Denied SCOPE_DENIED, NOT_FOUND without a Dockerfile, INVALID_PARAMS, TOO_LARGE.
     """
     folder = path.rstrip("/") + "/"
@@ -37,12 +40,14 @@ def packed_folder(caller: Caller, path: str) -> bytes:
     place = place_of(caller, folder)
     packed = io.BytesIO()
     try:
-        _read(place, folder, DOCKERFILE, MOST_BYTES)
+        _read(caller, place, folder, DOCKERFILE, MOST_BYTES)
         with tarfile.open(fileobj=packed, mode="w") as tar:
             left = MOST_BYTES
             for name in _files(caller, place, folder):
                 _require_one_spelling(folder, name)
-                data = _read(place, folder, name, left)
+                data = _part(caller, place, folder, name, left)
+                if data is None:
+                    continue
                 if name == DOCKERFILE:  # the very one that is sent: it may have changed meanwhile
                     _require_buildable(caller, data)
                 left -= len(data)
@@ -72,11 +77,23 @@ def _require_one_spelling(folder: str, name: str) -> None:
         )
 
 
-def _read(place: FilePlace, folder: str, name: str, left: int) -> bytes:
+def _part(caller: Caller, place: FilePlace, folder: str, name: str, left: int) -> bytes | None:
+    """A file of the folder; None where it is not shown to the caller, or gone meanwhile."""
+    try:
+        return _read(caller, place, folder, name, left)
+    except Missing:
+        if name == DOCKERFILE:
+            raise
+        return None
+
+
+def _read(caller: Caller, place: FilePlace, folder: str, name: str, left: int) -> bytes:
     """A file of the folder. Raises Denied TOO_LARGE, Missing, Unsafe."""
     has_own_limit = name == DOCKERFILE and left >= MOST_DOCKERFILE
+    limit = MOST_DOCKERFILE if has_own_limit else left
     try:
-        return place.tree.read(place.path + name, limit=MOST_DOCKERFILE if has_own_limit else left)
+        with shown(caller, folder + name):
+            return place.tree.read(place.path + name, limit=limit)
     except TooLarge as problem:
         if has_own_limit:
             raise refuse(

@@ -5,8 +5,8 @@ from __future__ import annotations
 import hashlib
 import threading
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, nullcontext
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
 
@@ -14,7 +14,7 @@ from django.db import transaction
 
 from core.actions import Action
 from core.decision import Code, refuse
-from documents.shared import is_shown, require_own
+from documents.shared import require_own, shown
 from documents.tree import Missing, TooLarge, Unsafe
 from ledger.services import record
 from orgchart.organisation_settings import quota_of
@@ -22,7 +22,7 @@ from orgchart.policy.paths import is_of_company
 from orgchart.policy.vocabulary import Access
 from toolbox.caller import Caller
 from toolbox.quotas.limits import Quota
-from workspace.files.places import FilePlace, judged_tree, place_of
+from workspace.files.places import judged_tree, place_of
 from workspace.git.judged_commit import is_in_judged_commit
 from workspace.homes import usage_of
 from workspace.results import FileContent, LogLines, WrittenFile
@@ -55,7 +55,7 @@ def require_readable(*, caller: Caller, path: str) -> None:
     require_paths(caller, [path], Access.READ)
     with _translated(path):
         try:
-            _read_shown(caller, path, _whole).decode("utf-8")
+            _read_place(caller, path).decode("utf-8")
         except Missing:
             if is_of_company(path) or not is_in_judged_commit(caller, place_of(caller, path).path):
                 raise
@@ -64,26 +64,18 @@ def require_readable(*, caller: Caller, path: str) -> None:
 def _read(caller: Caller, path: str) -> bytes:
     """The bytes at a path; what a judge's own clone does not have, of the commit that it judges."""
     try:
-        return _read_shown(caller, path, _whole)
+        return _read_place(caller, path)
     except Missing:
         judged = None if is_of_company(path) else judged_tree(caller)
         if judged is None:
             raise
-        return _whole(FilePlace(judged.tree, place_of(caller, path).path))
+        return judged.tree.read(place_of(caller, path).path, limit=MAX_READ)
 
 
-def _whole(place: FilePlace) -> bytes:
-    return place.tree.read(place.path, limit=MAX_READ)
-
-
-def _read_shown(caller: Caller, path: str, read: Callable[[FilePlace], bytes]) -> bytes:
-    """What is read at a path that the caller may read. Raises Missing where its writer's text is
-    not for the caller; no agent writes there meanwhile (Spec: files 22).
-    """
-    with transaction.atomic() if is_of_company(path) else nullcontext():
-        if not is_shown(caller, path):
-            raise Missing
-        return read(place_of(caller, path))
+def _read_place(caller: Caller, path: str) -> bytes:
+    with shown(caller, path):
+        place = place_of(caller, path)
+        return place.tree.read(place.path, limit=MAX_READ)
 
 
 def write_file(*, caller: Caller, path: str, content: str, now: datetime) -> WrittenFile:
@@ -120,10 +112,9 @@ def require_writable(*, caller: Caller, path: str) -> None:
 def read_log(*, caller: Caller, path: str, lines: int) -> LogLines:
     """The last lines of a log file in the caller's scope (Spec: hands 11). Raises as read_file."""
     require_paths(caller, [path], Access.READ)
-    with _translated(path):
-        data = _read_shown(
-            caller, path, lambda place: place.tree.read_end(place.path, limit=MAX_LOG)
-        )
+    with _translated(path), shown(caller, path):
+        place = place_of(caller, path)
+        data = place.tree.read_end(place.path, limit=MAX_LOG)
     return {"lines": data.decode("utf-8", errors="replace").splitlines()[-lines:]}
 
 

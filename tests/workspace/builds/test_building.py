@@ -8,8 +8,9 @@ from core import outgoing
 from core.database import in_transaction
 from core.decision import Denied
 from ledger.models import Event
+from orgchart.models import Role
 from tests.patience import wait_until
-from tests.workspace.builds.world import DIGEST, call, code
+from tests.workspace.builds.world import DIGEST, call, code, coding, devops_of
 from toolbox.space import STORAGE_FULL
 from workspace.builds import containers, context, dockerfiles, images
 from workspace.builds import engine as engines
@@ -65,6 +66,24 @@ class TestABuild:
         build(devops, "agents/devops_worker/workspace/")
         ((_, files),) = engine.builds
         assert files.keys() == {f"docker/api/{n}" for n in ("Dockerfile", "app", "data/x.txt")}
+
+    def test_sends_nothing_that_another_worker_keeps_in_a_shared_folder(self, nexus, engine):
+        """Spec: files 22. What a build prints of a file would be a way to read it."""
+        Role.objects.filter(organisation=nexus, name="devops_worker").update(
+            files_read=["reports/qa/"]
+        )
+        shared = organisation_folder("nexus") / "reports" / "qa"
+        shared.mkdir(parents=True)
+        (shared / "Dockerfile").write_text("FROM scratch\nCOPY . /\n")
+        (shared / "people.md").write_text("put there by the operator")
+        judge = coding(nexus, "qa_worker")
+        written = call(judge, "write_file", path="reports/qa/week.md", content="for you")
+        assert code(written) == "OK"
+        assert code(build(devops_of(nexus), "reports/qa/")) == "OK"
+        ((_, files),) = engine.builds
+        assert files.keys() == {"Dockerfile", "people.md"}
+        call(judge, "write_file", path="reports/qa/Dockerfile", content="FROM scratch\n")
+        assert code(build(devops_of(nexus), "reports/qa/")) == "NOT_FOUND"
 
     def test_sends_the_very_dockerfile_that_was_checked(self, devops, engine, folder, monkeypatch):
         """Another call of the agent may write it meanwhile."""

@@ -31,7 +31,11 @@ def nexus(db):
 
 
 def devops_of(nexus):
-    caller = caller_of(nexus, "devops_worker")
+    return coding(nexus, "devops_worker")
+
+
+def coding(nexus, handle):
+    caller = caller_of(nexus, handle)
     given = {"mode": ToolMode.CODING, "session_id": caller.session.id, "closed_at": None}
     defaults = {"organisation": nexus, "opened_at": NOW}
     ModeGrant.objects.get_or_create(**given, defaults=defaults)
