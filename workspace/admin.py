@@ -36,7 +36,7 @@ from workspace.skills.services import approve, scan, withdraw
 from workspace.skills.warnings import doubts_about
 
 
-class ApprovalForm(FileForm):
+class SkillApprovalForm(FileForm):
     """Why, the SHA-256 of the file that was read, and the skill's version at that time."""
 
     version = forms.IntegerField(  # type: ignore[assignment]  # here a file is not known by it
@@ -105,7 +105,7 @@ APPROVE = Act(
         "Read all of it: a changed file needs a new approval."
     ),
     perform=_approve,
-    form=ApprovalForm,
+    form=SkillApprovalForm,
     version=lambda row: str(row.digest),
     initial=lambda row: {"version": row.version},
     text=lambda row: str(row.text),
