@@ -64,7 +64,9 @@ class TestACommit:
         """A folder may hold more than git has room for beside the work tree."""
         hands.hire()
         assert hands.branch().status == 200
-        hands.write(FILE).write_bytes(os.urandom(3_000_000))
+        large = hands.write(FILE)
+        large.write_bytes(os.urandom(3_000_000))
+        os.utime(large, (0, 0))  # of this very second, git takes it for one that may have changed
         hands.write(f"{SCOPE}short.txt", "short\n")
         assert hands.commit(SCOPE).status == 200
         monkeypatch.setattr(worktree, "LIMITS", replace(worktree.LIMITS, scratch=2_000_000))
