@@ -33,8 +33,7 @@ def is_shown(caller: Caller, path: str) -> bool:
     if not _is_shared(caller, path):
         return True
     hold_lock(FILE, caller.organisation_id, path, is_shared=True)
-    writer = _writer(caller, path)
-    return writer is None or rules.may_read_shared(writer, caller.agent, caller.policy)
+    return _may_read(caller, path)
 
 
 @contextmanager
@@ -67,7 +66,7 @@ def require_own(caller: Caller, path: str) -> None:
     if not _is_shared(caller, path):
         return
     hold_lock(FILE, caller.organisation_id, path)
-    if not is_shown(caller, path):
+    if not _may_read(caller, path):
         raise refuse(
             Code.SCOPE_DENIED,
             f"{path} is refused: another agent keeps a file of that name",
@@ -79,6 +78,12 @@ def require_own(caller: Caller, path: str) -> None:
 def _is_shared(caller: Caller, path: str) -> bool:
     """Whether other agents may write there: in the company tree, outside of the caller's home."""
     return is_of_company(path) and not is_within(path, HOME.replace("{agent}", caller.handle))
+
+
+def _may_read(caller: Caller, path: str) -> bool:
+    """Whether the last writer of a shared file shows its text to the caller."""
+    writer = _writer(caller, path)
+    return writer is None or rules.may_read_shared(writer, caller.agent, caller.policy)
 
 
 def _writer(caller: Caller, path: str) -> Agent | None:

@@ -22,7 +22,7 @@ from orgchart.policy.paths import is_of_company
 from orgchart.policy.vocabulary import Access
 from toolbox.caller import Caller
 from toolbox.quotas.limits import Quota
-from workspace.files.places import judged_tree, place_of
+from workspace.files.places import FilePlace, judged_tree, place_of
 from workspace.git.judged_commit import is_in_judged_commit
 from workspace.homes import usage_of
 from workspace.results import FileContent, LogLines, WrittenFile
@@ -54,27 +54,28 @@ def require_readable(*, caller: Caller, path: str) -> None:
     """Raise Denied where `read_file` would be refused; no commit is checked out."""
     require_paths(caller, [path], Access.READ)
     with _translated(path):
+        place = place_of(caller, path)
         try:
-            _read_place(caller, path).decode("utf-8")
+            _read_shown(caller, path, place).decode("utf-8")
         except Missing:
-            if is_of_company(path) or not is_in_judged_commit(caller, place_of(caller, path).path):
+            if is_of_company(path) or not is_in_judged_commit(caller, place.path):
                 raise
 
 
 def _read(caller: Caller, path: str) -> bytes:
     """The bytes at a path; what a judge's own clone does not have, of the commit that it judges."""
+    place = place_of(caller, path)
     try:
-        return _read_place(caller, path)
+        return _read_shown(caller, path, place)
     except Missing:
         judged = None if is_of_company(path) else judged_tree(caller)
         if judged is None:
             raise
-        return judged.tree.read(place_of(caller, path).path, limit=MAX_READ)
+        return judged.tree.read(place.path, limit=MAX_READ)
 
 
-def _read_place(caller: Caller, path: str) -> bytes:
+def _read_shown(caller: Caller, path: str, place: FilePlace) -> bytes:
     with shown(caller, path):
-        place = place_of(caller, path)
         return place.tree.read(place.path, limit=MAX_READ)
 
 
