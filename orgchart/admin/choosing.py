@@ -19,7 +19,7 @@ OFFERED = 200
 def chosen_organisation(request: HttpRequest) -> Organisation | None:
     """The organisation that the address names, or the person's only one."""
     rows = visible_organisations(signed_in(request)).order_by("id")
-    chosen = row_id(request.GET.get("organisation", ""))
+    chosen = _asked_for(request)
     if chosen is not None:
         return rows.filter(id=chosen).first()
     first = list(rows[:2])
@@ -27,8 +27,12 @@ def chosen_organisation(request: HttpRequest) -> Organisation | None:
 
 
 def names_organisation(request: HttpRequest) -> bool:
-    """Whether the address does; else the person has only one."""
-    return "organisation" in request.GET
+    """Whether the address names one by its number."""
+    return _asked_for(request) is not None
+
+
+def _asked_for(request: HttpRequest) -> int | None:
+    return row_id(request.GET.get("organisation", ""))
 
 
 def address_with(request: HttpRequest, organisation: Organisation) -> str:

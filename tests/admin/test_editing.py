@@ -115,6 +115,11 @@ class TestANewRow:
         assert page.status_code == 302
         assert page.headers["Location"] == f"?_popup=1&organisation={company.organisation.id}"
 
+    @pytest.mark.parametrize("said", ["", "x", "0x1"])
+    def test_has_a_page_that_names_it_by_its_number(self, board, company, said):
+        page = board.get(f"{list_page(Role)}add/?organisation={said}")
+        assert page.headers["Location"] == f"?organisation={company.organisation.id}"
+
     def test_is_for_nobody_who_may_not_add_it(self, sign_in, company):
         assert sign_in(PeopleGroup.OBSERVER).get(f"{list_page(Role)}add/").status_code == 403
 
