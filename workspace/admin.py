@@ -39,7 +39,7 @@ from workspace.skills.warnings import doubts_about
 class SkillApprovalForm(FileForm):
     """Why, the SHA-256 of the file that was read, and the skill's version at that time."""
 
-    version = forms.IntegerField(  # type: ignore[assignment]  # here a file is not known by it
+    version = forms.IntegerField(  # type: ignore[assignment]  # FileForm has none
         widget=forms.HiddenInput, error_messages=SEEN_IS_MISSING
     )
 

@@ -38,11 +38,10 @@ class Rate:
     @classmethod
     def of_slices(cls, slices: Sequence[Rate]) -> Rate:
         """From the slices of one measurement: all calls, and the middle of their times."""
-        calls, seconds = (
-            sum(getattr(one, name) for one in slices) for name in ("calls", "seconds")
-        )
+        calls = sum(one.calls for one in slices)
+        seconds = sum(one.seconds for one in slices)
         return cls(
-            calls / seconds,
+            calls / seconds if seconds else 0.0,
             statistics.median(one.p50 for one in slices),
             statistics.median(one.p99 for one in slices),
             sum(one.unexpected for one in slices),

@@ -7,7 +7,7 @@ import time
 import uuid
 from collections.abc import Collection, Mapping
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from functools import partial
 from typing import Any
@@ -237,13 +237,15 @@ def _attempt(row: OutgoingNotice, policy: Policy) -> Attempt:
     if failure is None:
         return Attempt()
     is_slow = timedelta(seconds=time.monotonic() - begun) > SLOW
-    pause = LEFT_ALONE if is_slow else timedelta()
-    return Attempt(
+    failed = Attempt(
         problem=f"{type(failure).__name__}: {failure}"[:500],
-        pause=max(pause, getattr(failure, "pause", pause)),
-        is_gone=getattr(failure, "is_gone", False),
+        pause=LEFT_ALONE if is_slow else timedelta(),
         no_session=isinstance(failure, smtp.NoSession),
     )
+    if isinstance(failure, webhook.NoticeRefused):
+        pause = max(failed.pause, failure.pause)
+        return replace(failed, pause=pause, is_gone=failure.is_gone)
+    return failed
 
 
 def _failure(row: OutgoingNotice, policy: Policy) -> Exception | None:

@@ -87,7 +87,7 @@ HANDLE_MEANT = (
 )
 
 SKILL_FORM = r"^[a-z0-9][a-z0-9_.-]{0,63}\Z"
-"""How a skill that an agent lists is written: every name of a folder of skills, such as `3d`."""
+"""How a skill that an agent lists is written. Every folder's name is so, such as `3d`."""
 
 SKILL_MEANT = (
     "use lower-case letters, digits, '_', '-' and '.', starting with a letter or digit, 64 at most"

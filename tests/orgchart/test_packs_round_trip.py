@@ -98,7 +98,7 @@ class TestAnExport:
         export_pack(acme, tmp_path / "out")
         assert not review_pack(tmp_path / "out").problems
 
-    def test_can_be_loaded_with_every_name_of_a_skills_folder(self, acme, tmp_path):
+    def test_can_be_loaded_with_skills_whose_names_begin_with_a_digit(self, acme, tmp_path):
         acme.agents.update(skills=["3d_prints", "read-aloud", "v1.2"])
         export_pack(acme, tmp_path / "out")
         assert not review_pack(tmp_path / "out").problems
