@@ -177,16 +177,17 @@ class Site:
         self, face: ModuleType | None, scope: Scope, receive: Receive, send: Send
     ) -> None:
         """Answer a request with a key, good or not, when it may be looked at."""
-        turn = self.turn_of_agent(scope)
+        agent = agent_of(scope["headers"])
+        turn = self.turn_of_agent(agent)
         TURN.set(turn)
         pace = turn[0].pace
         if not await pace.admit():
             await self.turn_away(error_response(TOO_MANY), send)
             return
         send = pace.noting(send)
-        if agent_of(scope["headers"]) is None:
+        if agent is None:
             await in_turn(self.agents.threads, meet_agent, scope["headers"])
-            TURN.set(self.turn_of_agent(scope))
+            TURN.set(self.turn_of_agent(agent_of(scope["headers"])))
         if face is not None:
             await self.ask_face(face, scope, receive, send)
         elif is_waitable(scope["method"], scope["path"]):
@@ -238,13 +239,13 @@ class Site:
         own = self.turns_of("person", name, max(1, most // 2))
         return (own, self.turns_of("acts", "", max(1, most - 1))) if acts else (own,)
 
-    def turn_of_agent(self, scope: Scope) -> Turn:
+    def turn_of_agent(self, agent: tuple[int, int] | None) -> Turn:
         """One organisation's calls take half of the threads at once, one agent's one fewer.
 
         Two at least: one may wait for long. Callers whose keys this process has not seen yet share
         a turn until it knows whose they are.
         """
-        agent_id, organisation_id = agent_of(scope["headers"]) or (0, 0)
+        agent_id, organisation_id = agent or (0, 0)
         most = settings.WEB_THREADS // 2
         return (
             self.turns_of("agent", agent_id, max(2, most - 1)),

@@ -102,10 +102,10 @@ class Pace:
     def noting(self, send: Send, counted: Container[int] = REFUSALS) -> Send:
         """An ASGI `send` that counts the answers with these statuses."""
 
-        async def noted(message: Any) -> None:
+        def noted(message: Any) -> Awaitable[None]:
             if message.get("status") in counted:
                 self.note_refusal()
-            await send(message)
+            return send(message)
 
         return noted
 
