@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 from django.contrib.postgres.fields import ArrayField
-from django.core.validators import MinValueValidator, RegexValidator
+from django.core.validators import (
+    MaxLengthValidator,
+    MaxValueValidator,
+    MinValueValidator,
+    RegexValidator,
+)
 from django.db import models
 from django.db.models import Q
 
 from core.closed_sets import one_of
-from core.limits import MAX_SUBJECT
+from core.limits import MAX_SENTENCE, MAX_SUBJECT, MAX_TEXT
 from orgchart.pauses.models import Pause as Pause  # noqa: PLC0414  a table of this app
 from orgchart.people.models import GivenPassword as GivenPassword  # noqa: PLC0414  as above
 from orgchart.people.models import Membership as Membership  # noqa: PLC0414  as above
@@ -17,6 +22,7 @@ from orgchart.policy.vocabulary import (
     BOARD,
     HANDLE_FORM,
     HANDLE_MEANT,
+    LOWEST_LEVEL,
     ContractScope,
     Kind,
     Relation,
@@ -45,7 +51,7 @@ class Organisation(models.Model):
 
     slug = models.CharField(max_length=64, unique=True, validators=[HANDLE])
     name = models.CharField(max_length=200)
-    description = models.TextField(blank=True)
+    description = models.TextField(max_length=MAX_TEXT, blank=True)
     settings = models.JSONField(default=dict, blank=True)
     policy_version = models.PositiveBigIntegerField(default=1)
 
@@ -62,12 +68,16 @@ class Role(models.Model):
     organisation = models.ForeignKey(Organisation, models.CASCADE, related_name="roles")
     name = models.CharField(max_length=64, validators=[HANDLE])
     title = models.CharField(max_length=MAX_SUBJECT)
-    level = models.PositiveSmallIntegerField(validators=[MinValueValidator(1)])
+    level = models.PositiveSmallIntegerField(
+        validators=[MinValueValidator(1), MaxValueValidator(LOWEST_LEVEL)]
+    )
     kind = models.CharField(max_length=16, choices=[(k, k) for k in Kind])
-    summary = models.TextField(blank=True)
+    summary = models.TextField(max_length=MAX_TEXT, blank=True)
     tools = text_array()
     denied_tools = text_array()
-    prohibitions = ArrayField(models.TextField(), default=list, blank=True)
+    prohibitions = ArrayField(
+        models.TextField(validators=[MaxLengthValidator(MAX_SENTENCE)]), default=list, blank=True
+    )
     files_read = text_array()
     files_write = text_array()
     files_deny = text_array()
@@ -98,7 +108,7 @@ class Group(models.Model):
     organisation = models.ForeignKey(Organisation, models.CASCADE, related_name="groups")
     slug = models.CharField(max_length=64, validators=[HANDLE])
     name = models.CharField(max_length=200)
-    context = models.TextField(blank=True)
+    context = models.TextField(max_length=MAX_TEXT, blank=True)
     member_delegation = models.BooleanField(default=False)
 
     class Meta:
@@ -128,8 +138,8 @@ class Agent(models.Model):
     name = models.CharField(max_length=64, blank=True, validators=[HANDLE])
     is_leader = models.BooleanField(default=False)
     skills = text_array()
-    system_prompt = models.TextField(blank=True)
-    job_description = models.TextField(blank=True)
+    system_prompt = models.TextField(max_length=MAX_TEXT, blank=True)
+    job_description = models.TextField(max_length=MAX_TEXT, blank=True)
 
     class Meta:
         ordering = ["organisation", "role__level", "handle"]
@@ -181,7 +191,7 @@ class MailTypeRule(models.Model):
     senders = ArrayField(models.CharField(max_length=64), null=True, blank=True)
     issued_by = text_array()
     to_superior = models.BooleanField(default=False)
-    description = models.TextField(blank=True)
+    description = models.TextField(max_length=MAX_SENTENCE, blank=True)
 
     class Meta:
         ordering = ["organisation", "name"]

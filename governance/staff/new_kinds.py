@@ -5,7 +5,7 @@ from __future__ import annotations
 from orgchart.models import ContactRule, Organisation
 from orgchart.models import Role as RoleRow
 from orgchart.policy.compiled import Agent, FileScopes, Policy, Role
-from orgchart.policy.vocabulary import Kind, Relation
+from orgchart.policy.vocabulary import LOWEST_LEVEL, Kind, Relation
 
 TOOLS = frozenset({"send_mail", "escalate", "read_contract", "submit_report"})
 """What a worker needs on its first day; people give the role more in the admin."""
@@ -21,7 +21,7 @@ def role_of_new_kind(name: str, title: str, above: Agent, policy: Policy) -> Rol
     return Role(
         name=name,
         title=title,
-        level=policy.level_of(above) + 1,
+        level=min(policy.level_of(above) + 1, LOWEST_LEVEL),
         kind=Kind.WORKER,
         tools=TOOLS,
         files=FileScopes(write=HOME),

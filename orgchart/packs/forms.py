@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import AfterValidator, BeforeValidator, Field, Strict, ValidationInfo, model_validator
 from pydantic_core import PydanticCustomError
 
-from core.limits import MAX_REASON
+from core.limits import MAX_REASON, MAX_SENTENCE
 from orgchart.organisation_settings import SETTINGS, checked
 from orgchart.packs.pack import PackToolRestriction
 from orgchart.packs.permissions import Permissions
@@ -38,7 +38,15 @@ from orgchart.packs.values import (
     suggest,
 )
 from orgchart.policy.compiled import ContactRule, FileScopes, MailTypeRule, Role, ToolRestriction
-from orgchart.policy.vocabulary import BOARD, ContractScope, Kind, Office, Relation, ToolMode
+from orgchart.policy.vocabulary import (
+    BOARD,
+    LOWEST_LEVEL,
+    ContractScope,
+    Kind,
+    Office,
+    Relation,
+    ToolMode,
+)
 from orgchart.setting_parsers import BadSetting
 
 ALL = "all"
@@ -57,7 +65,7 @@ class RoleForm(Form):
     """One role."""
 
     title: Title
-    level: int = Field(ge=1, le=9)
+    level: int = Field(ge=1, le=LOWEST_LEVEL)
     kind: Annotated[Kind, Strict(False)]
     summary: Text = ""
     tools: Annotated[tuple[BoundTool, ...], Distinct] = ()
@@ -96,7 +104,7 @@ class MailTypeForm(Form):
     ]
     issued_by: Annotated[tuple[Tool, ...], Distinct] = ()
     to: Literal["superior", ""] = ""
-    description: Annotated[Text, Field(max_length=1000)] = ""
+    description: Annotated[Text, Field(max_length=MAX_SENTENCE)] = ""
 
     def rule(self, name: str) -> MailTypeRule:
         """The rule of the type of that name."""

@@ -20,6 +20,7 @@ from pydantic import (
 )
 from pydantic_core import InitErrorDetails, PydanticCustomError, PydanticKnownError
 
+from core.limits import MAX_SENTENCE, MAX_SUBJECT, MAX_TEXT
 from core.storable import UNSTORABLE
 from orgchart import catalogue
 from orgchart.catalogue import Source
@@ -174,10 +175,10 @@ def _path(problem_of: Callable[[str], str]) -> AfterValidator:
     return AfterValidator(check)
 
 
-Text = Annotated[str, Field(max_length=200_000), AfterValidator(_require_storable)]
-ShortText = Annotated[Text, Field(max_length=200)]
+Text = Annotated[str, Field(max_length=MAX_TEXT), AfterValidator(_require_storable)]
+ShortText = Annotated[Text, Field(max_length=MAX_SUBJECT)]
 Title = Annotated[ShortText, AfterValidator(_require_filled)]
-Sentence = Annotated[Text, Field(max_length=1000), AfterValidator(_require_filled)]
+Sentence = Annotated[Text, Field(max_length=MAX_SENTENCE), AfterValidator(_require_filled)]
 Distinct = WrapValidator(_require_distinct)
 RoleName = Annotated[str, reference("role")]
 SenderName = Annotated[str, reference("role or kind")]

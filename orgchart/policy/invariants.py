@@ -73,6 +73,12 @@ def _kinds(policy: Policy) -> Iterator[BrokenInvariant]:
         )
 
 
+def _types(policy: Policy) -> Iterator[BrokenInvariant]:
+    if BOARD in policy.mail_types:
+        problem = f"`{BOARD}` names the humans, not the mail type"
+        yield BrokenInvariant("names", Subject.MAIL_TYPE, BOARD, problem, "choose another name")
+
+
 def _forms(policy: Policy) -> Iterator[BrokenInvariant]:
     named: list[tuple[Subject, str, str]] = []
     for agent in policy.agents.values():
@@ -273,6 +279,7 @@ def circle_in(reports_to: dict[str, str]) -> list[str]:
 CHECKS: tuple[Callable[[Policy], Iterator[BrokenInvariant]], ...] = (
     _names,
     _kinds,
+    _types,
     _forms,
     _aliases,
     _known_tools,

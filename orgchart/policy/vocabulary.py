@@ -76,6 +76,9 @@ BOARD = "board"
 ESCALATION = "escalation"
 """The mail type that goes to the direct superior, and waits for an answer (Spec: escalation 1)."""
 
+LOWEST_LEVEL = 9
+"""Of a role; the highest is 1, and the Board is 0."""
+
 RESERVED = frozenset({BOARD, "system", "human", "agent"})
 """Names that mean another actor in mails and in the ledger."""
 

@@ -2,6 +2,7 @@
 
 import pytest
 
+from core.limits import MAX_SENTENCE, MAX_SUBJECT, MAX_TEXT
 from core.permissions import PeopleGroup
 from orgchart.models import (
     Agent,
@@ -13,10 +14,12 @@ from orgchart.models import (
     Role,
     ToolOverride,
 )
+from orgchart.packs import export_pack, review_pack
 from orgchart.policy_cache import current_policy
 from tests.admin.forms import confirm, filled, preview
 from tests.admin.places import change_page, edit_page, list_page, page_of
 from tests.browser.day import HOSTILE
+from tests.company import load_company
 from tests.rows import newest_event
 
 REASON = "The new team needs it."
@@ -105,6 +108,63 @@ class TestPreview:
         html = answer.content.decode()
         assert 'id="confirm-form"' not in html
         assert "This field is required" in html
+
+
+LONGEST = (
+    ((Role, "summary"), MAX_TEXT),
+    ((Role, "prohibitions"), MAX_SENTENCE),
+    ((Role, "title"), MAX_SUBJECT),
+    ((Group, "name"), MAX_SUBJECT),
+    ((Group, "context"), MAX_TEXT),
+    ((Agent, "title"), MAX_SUBJECT),
+    ((Agent, "system_prompt"), MAX_TEXT),
+    ((Agent, "job_description"), MAX_TEXT),
+    ((MailTypeRule, "description"), MAX_SENTENCE),
+    ((Organisation, "description"), MAX_TEXT),
+    ((Organisation, "name"), MAX_SUBJECT),
+)
+
+
+class TestATextOfThePolicy:
+    """Its longest value can be exported and loaded again (Spec: packs 6); no longer is taken."""
+
+    def seen(self, board, company, field, text):
+        model, column = field
+        row = company.organisation
+        if model is not Organisation:
+            row = model.objects.filter(organisation=row).order_by("-pk").first()
+        self.page = edit_page(row) if model is Agent else change_page(row)
+        form = f"{model._meta.model_name}_form"
+        return preview(board, self.page, form, **{column: text}, reason=REASON)
+
+    @pytest.fixture
+    def company(self):
+        return load_company("soloqueue")
+
+    @pytest.mark.parametrize(("field", "longest"), LONGEST)
+    def test_fits_into_a_pack(self, board, company, tmp_path, field, longest):
+        seen = self.seen(board, company, field, "x" * longest)
+        confirm(board, self.page, seen)
+        model, column = field
+        assert "x" * longest in str(model.objects.values_list(column, flat=True))
+        export_pack(company.organisation, tmp_path / "pack")
+        assert not review_pack(tmp_path / "pack").problems
+
+    @pytest.mark.parametrize(("field", "longest"), LONGEST)
+    def test_is_no_longer(self, board, company, field, longest):
+        html = self.seen(board, company, field, "x" * (longest + 1)).content.decode()
+        assert 'id="confirm-form"' not in html
+        assert f"{longest} characters" in html
+
+
+class TestALevel:
+    """Spec: organisation 5."""
+
+    @pytest.mark.parametrize(("level", "is_shown"), [("0", False), ("9", True), ("10", False)])
+    def test_is_one_that_a_pack_can_have(self, board, company, level, is_shown):
+        named = {"name": "archivist", "title": "Archivist", "kind": "worker", "level": level}
+        seen = preview(board, add_page(Role, company), "role_form", **named, reason=REASON)
+        assert ('id="confirm-form"' in seen.content.decode()) is is_shown
 
 
 class TestANewRow:

@@ -31,6 +31,7 @@ from mailroom.services import send_mail
 from orgchart.compiling import compile_policy
 from orgchart.models import Agent, ContactRule, Group, Organisation, Role
 from orgchart.packs import diff_pack, load_pack
+from orgchart.policy.vocabulary import LOWEST_LEVEL
 from tasks.models import Task
 from tests.company import load_company
 from tests.decisions import denied
@@ -249,6 +250,20 @@ class TestAuthorisation:
         moves = [{"agent": "kim", **move}]
         answer = call(nexus, "update_org_chart", changes=moves, reason="r")
         assert answer.get("error_code", "OK") == code
+
+    def test_makes_no_role_below_the_lowest_level(self, nexus):
+        """Spec: organisation 5. Its manager must be of a higher one."""
+        workers = Role.objects.filter(organisation_id=nexus.id, kind="worker")
+        workers.update(level=LOWEST_LEVEL)
+        managers = Role.objects.filter(organisation_id=nexus.id, name="product_manager")
+        for level, code in ((LOWEST_LEVEL, "INVALID_PARAMS"), (LOWEST_LEVEL - 1, "OK")):
+            managers.update(level=level)
+            Organisation.objects.filter(id=nexus.id).update(policy_version=F("policy_version") + 1)
+            authorise(nexus, "hire kim kim")
+            hire = {**NEW, "handle": "kim", "role": "kim", "reports_to": "product_manager"}
+            answer = call(nexus, "create_agent_jd", **hire)
+            assert answer.get("error_code", "OK") == code, answer
+        assert Role.objects.get(organisation_id=nexus.id, name="kim").level == LOWEST_LEVEL
 
     def test_places_agents_below_the_manager_that_it_hires(self, nexus):
         """Spec: contracts 48: one contract replaces a manager."""

@@ -142,6 +142,7 @@ BREAKING = [
         "investment_leader is of the group investment, this agent of coding",
     ),
     ("names", "_kinds", renamed_role("hr_worker", "worker"), "means every role of that kind"),
+    ("names", "_types", with_type(name="board", senders=None), "`board` names the humans"),
     (
         "one top agent",
         "one_top_agent",
