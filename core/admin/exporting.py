@@ -32,7 +32,7 @@ from core.actions import Action
 from core.admin.bounded import cut, is_cut, part_of, several_organisations
 from core.admin.contexts import admin_context
 from core.control_characters import show_in_text
-from core.database import give_back_connection
+from core.database import give_back_connection, retry_broken
 from core.events import Event, record_event
 from core.labels import Text
 from core.people import ADMIN_TOOL, groups_of, organisations_of, signed_in
@@ -175,13 +175,18 @@ def _pages(
     Raises PermissionDenied where the person may look no more: the file ends unfinished.
     """
     names = ["pk", *(field.attname for field in fields)]
-    last, left = None, MOST
-    while left > 0:
+    last: Any = None
+    left = MOST
+
+    def read() -> list[Any]:
         if last is not None and not may_look():
             raise PermissionDenied
         part = rows.order_by("-pk") if last is None else rows.order_by("-pk").filter(pk__lt=last)
         some = part_of(part, several, begin=0, end=min(PAGE, left))
-        page = list(some.values_list(*names))
+        return list(some.values_list(*names))
+
+    while left > 0:
+        page = retry_broken(read, is_repeatable=True)
         if not connection.in_atomic_block:  # the next page may be read in another thread
             give_back_connection()
         if not page:

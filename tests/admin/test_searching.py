@@ -5,13 +5,15 @@ import io
 import json
 import re
 import tracemalloc
+from contextlib import suppress
 from datetime import timedelta
+from itertools import count
 
 import pytest
 from django.contrib import admin
 from django.contrib.auth.models import User
 from django.core.exceptions import PermissionDenied
-from django.db import connection
+from django.db import OperationalError, connection
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
@@ -232,6 +234,26 @@ class TestAnExport:
         with pytest.raises(PermissionDenied):
             read += b"".join(parts)
         assert b"Row 4." not in read
+
+    @pytest.mark.django_db(transaction=True)
+    @pytest.mark.parametrize("page", [1, 2, 3])
+    def test_goes_on_where_the_database_ends_its_connection(
+        self, observer, company, monkeypatch, page
+    ):
+        monkeypatch.setattr(exporting, "PAGE", 2)
+        made = {"organisation": company.organisation, "created_by": "agent:ceo"}
+        Task.objects.bulk_create(Task(number=n, subject=f"Row {n}.", **made) for n in range(1, 7))
+        part_of, asked = exporting.part_of, count(1)
+
+        def lost(*given, **bounds):
+            if next(asked) == page:
+                with suppress(OperationalError), connection.cursor() as cursor:
+                    cursor.execute("SELECT pg_terminate_backend(pg_backend_pid())")
+            return part_of(*given, **bounds)
+
+        monkeypatch.setattr(exporting, "part_of", lost)
+        rows = json.loads(text_of(observer.post("/admin/tasks/task/export/", {"format": "json"})))
+        assert [row["subject"] for row in rows] == [f"Row {n}." for n in range(6, 0, -1)]
 
     def test_is_for_who_may_look_only(self, hr, nobody, company):
         for client, page in ((hr, "/admin/mailroom/mail/"), (nobody, "/admin/orgchart/agent/")):
