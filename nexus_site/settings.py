@@ -299,8 +299,10 @@ SESSION_ENGINE = "nexus_site.console.sessions"
 SESSION_COOKIE_HTTPONLY = True
 SESSION_COOKIE_SAMESITE = "Lax"
 SESSION_COOKIE_AGE = 12 * 3600
-SESSION_COOKIE_NAME = "nexus_session"
-CSRF_COOKIE_NAME = "nexus_csrf"
+# A browser takes cookies of such names from this host alone, and from no name below it (people 70)
+COOKIE_PREFIX = "__Host-" if PRODUCTION else ""
+SESSION_COOKIE_NAME = f"{COOKIE_PREFIX}nexus_session"
+CSRF_COOKIE_NAME = f"{COOKIE_PREFIX}nexus_csrf"
 CSRF_TRUSTED_ORIGINS = env.items("CSRF_TRUSTED_ORIGINS")
 SECURE_REFERRER_POLICY = "same-origin"
 X_FRAME_OPTIONS = "DENY"

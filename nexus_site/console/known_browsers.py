@@ -13,7 +13,8 @@ from django.utils.crypto import salted_hmac
 
 from core.storable import UNSTORABLE
 
-COOKIE = "nexus_browser"
+SALT = "nexus_browser"
+COOKIE = f"{settings.COOKIE_PREFIX}{SALT}"
 DAYS = 90
 AGE = DAYS * 24 * 3600  # seconds since the last sign-in
 MARK = "#"  # no user's name has it
@@ -26,7 +27,7 @@ def remember(request: HttpRequest, answer: HttpResponse) -> None:
     browser = _browser_of(request, name) or secrets.token_urlsafe(12)
     answer.set_cookie(
         COOKIE,
-        signing.dumps([name, browser], salt=COOKIE),
+        signing.dumps([name, browser], salt=SALT),
         max_age=AGE,
         secure=settings.SESSION_COOKIE_SECURE,
         httponly=True,
@@ -47,7 +48,7 @@ def counted_name(request: HttpRequest, credentials: dict[str, Any] | None = None
         return f"{name}{MARK}{browser}"
     if not UNSTORABLE.search(name) and User.objects.filter(username=name).exists():
         return name
-    return f"{MARK}{salted_hmac(COOKIE, name, algorithm='sha256').hexdigest()[:32]}"
+    return f"{MARK}{salted_hmac(SALT, name, algorithm='sha256').hexdigest()[:32]}"
 
 
 def person_of(request: HttpRequest, counted: str) -> str:
@@ -71,7 +72,7 @@ def _browser_of(request: HttpRequest, name: str) -> str:
 def _read(cookie: str) -> tuple[str, str] | None:
     """The person and the browser's number, of a cookie that we signed."""
     try:
-        owner, browser = signing.loads(cookie, salt=COOKIE, max_age=AGE)
+        owner, browser = signing.loads(cookie, salt=SALT, max_age=AGE)
     except (signing.BadSignature, ValueError):
         return None
     return str(owner), str(browser)

@@ -74,7 +74,7 @@ def know_owners(monkeypatch, owners, *, are_met):
 async def ask(site, person, path, method="GET"):
     """Ask for a page in a browser in which a person signed in."""
     asked = request(path, method)
-    known = signing.dumps([person, "1"], salt=known_browsers.COOKIE)
+    known = signing.dumps([person, "1"], salt=known_browsers.SALT)
     asked["headers"] += [(b"cookie", f"nexus_browser={known}".encode())]
 
     async def receive():
@@ -171,7 +171,7 @@ class TestRouting:
     )
     def test_lets_no_stranger_wait_in_the_threads_of_people(self, threads, cookies, who):
         """Else a flood of sign-ins would keep the Board from its pages."""
-        known = signing.dumps(["ada", "1"], salt=known_browsers.COOKIE)
+        known = signing.dumps(["ada", "1"], salt=known_browsers.SALT)
         pools = {name: ThreadPoolExecutor(1, name) for name in ("people", "strangers")}
         site = asgi.Site(
             threads, people_threads=pools["people"], strangers_threads=pools["strangers"]
@@ -326,7 +326,7 @@ class TestRouting:
         assert turned_away("503") == before + 1
         start, answer = talk(site, request("/api/schema/"), BODY)
         assert (start["status"], json.loads(answer["body"])["error_code"]) == (429, "RATE_LIMITED")
-        known = signing.dumps(["ada", "1"], salt=known_browsers.COOKIE)
+        known = signing.dumps(["ada", "1"], salt=known_browsers.SALT)
         hers = request("/admin/login/")
         hers["headers"] += [(b"cookie", f"nexus_browser={known}".encode())]
         assert talk(site, hers, BODY)[0]["status"] == 200

@@ -219,6 +219,13 @@ class TestProduction:
         names = ["SESSION_COOKIE_SECURE", "CSRF_COOKIE_SECURE", "SECURE_SSL_REDIRECT", "DEBUG"]
         assert read(settings_of(tmp_path, *names, **PRODUCTION)) == [True, True, True, False]
 
+    def test_takes_no_cookie_that_another_host_made(self, tmp_path):
+        """Spec: people 70."""
+        names = ["SESSION_COOKIE_NAME", "CSRF_COOKIE_NAME"]
+        assert read(settings_of(tmp_path, *names)) == ["nexus_session", "nexus_csrf"]
+        named = read(settings_of(tmp_path, *names, **PRODUCTION))
+        assert named == ["__Host-nexus_session", "__Host-nexus_csrf"]
+
     def test_believes_a_proxy_only_when_told_to(self, tmp_path):
         name = "TRUSTED_PROXIES"
         assert read(settings_of(tmp_path, name, **PRODUCTION)) == [[]]
