@@ -1,18 +1,24 @@
 """Skills of agents that work on code: what their commands see, in which mode."""
 
+import time
+
 import pytest
 from django.utils import timezone
 
 from core.actors import System
+from core.budget import Budget
 from core.decision import Code
 from orgchart.models import Agent
 from orgchart.services import change_policy
+from tests.decisions import denied
 from tests.documents.world import caller_of
 from tests.patience import wait_until
 from tests.workspace.calls import call, coding
 from tests.workspace.watching import board_member, meanwhile
 from toolbox.models import Frame
 from toolbox.modes import close_mode
+from workspace import outside_calls
+from workspace.git import holding
 from workspace.models import Run
 from workspace.sandbox import driver
 from workspace.skills import folders, services
@@ -71,6 +77,26 @@ class TestCommands:
         started = call(coding(nexus, "backend_worker"), "use_skill", name="look")["result"]
         assert heading not in started["prompt"].splitlines()
         assert f'"{heading}\\nThis session' in started["prompt"]
+
+    def test_look_at_files_that_no_call_of_git_changes(
+        self, nexus, backend, write, skill, monkeypatch
+    ):
+        """Spec: hands 6. What is denied is hidden by the names that are there when they begin."""
+        write("src/feature/a.py", "found = 1\n")
+        skill("sleep 3")
+        monkeypatch.setattr(holding, "PATIENCE", 0.5)
+        monkeypatch.setattr(outside_calls, "PLACES", Budget(16))  # as in another process
+
+        def change():
+            wait_until(lambda: Run.objects.exclude(started_at=None).exists())
+            time.sleep(1)
+            with denied("RATE_LIMITED"), holding.held_work_tree(backend):
+                pass
+
+        with meanwhile(change):
+            assert call(coding(nexus, "backend_worker"), "use_skill", name="look")["ok"]
+        with holding.held_work_tree(backend):
+            pass
 
     def test_end_when_coding_mode_is_closed(self, nexus, backend, write, skill):
         write("src/feature/a.py", "found = 1\n")

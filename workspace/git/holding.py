@@ -1,4 +1,4 @@
-"""Holding an agent's work tree while git works in it; no transaction of the database is open."""
+"""Holding an agent's work tree while git works in it or its programs look, with no transaction."""
 
 from __future__ import annotations
 
@@ -31,7 +31,19 @@ def held_work_tree(caller: Caller) -> Iterator[None]:
 
 
 @contextmanager
-def held(lock: Path) -> Iterator[None]:
+def unchanged_work_tree(caller: Caller) -> Iterator[None]:
+    """Let no call of git change the work tree while programs of the caller look at it.
+
+    What its role denies is hidden from them by the names that are there when they begin (Spec:
+    hands 6). Several may look at once. Raises Denied RATE_LIMITED where the call before takes too
+    long.
+    """
+    with held(lock_of(caller), is_shared=True):
+        yield
+
+
+@contextmanager
+def held(lock: Path, *, is_shared: bool = False) -> Iterator[None]:
     """Hold a lock of the operating system, so that it ends with this process, however it ends.
 
     Raises Denied RATE_LIMITED where the call before takes too long.
@@ -40,13 +52,13 @@ def held(lock: Path) -> Iterator[None]:
     file = os.open(lock, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
     try:
         until = time.monotonic() + PATIENCE
-        while not _is_locked(file):
+        while not _is_locked(file, fcntl.LOCK_SH if is_shared else fcntl.LOCK_EX):
             if time.monotonic() > until:
                 raise refuse(
                     Code.RATE_LIMITED,
-                    "another git call of yours is still under way",
+                    "another git call or run of yours is still under way",
                     "call again when it has ended",
-                    rule="one git call of an agent at a time (spec: hands 30)",
+                    rule="one git call of an agent at a time, none during a run (spec: hands 30)",
                     retry_after=5,
                 )
             time.sleep(LOOK_EVERY)
@@ -60,9 +72,9 @@ def lock_of(caller: Caller) -> Path:
     return organisation_folder(caller.policy.organisation) / LOCKS / str(caller.agent.id)
 
 
-def _is_locked(file: int) -> bool:
+def _is_locked(file: int, kind: int) -> bool:
     try:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        fcntl.flock(file, kind | fcntl.LOCK_NB)
     except BlockingIOError:
         return False
     return True

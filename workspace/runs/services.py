@@ -10,6 +10,7 @@ from orgchart.policy.paths import in_own_clone, is_of_company
 from orgchart.policy.vocabulary import Access
 from toolbox.caller import Caller
 from workspace.files.places import Files, judged_tree, own_clone
+from workspace.git.holding import unchanged_work_tree
 from workspace.results import ProgramRun
 from workspace.runs import python, view
 from workspace.runs.recording import RecordedRun, recorded_run
@@ -85,17 +86,20 @@ def _run(
     seen = view.mounts_of(caller, code)
     for path in paths:
         _require_seen(path, seen)
-    program = Program(
-        argv=words,
-        mounts=(*tools, *seen),
-        folder=view.WORK,
-        user=user_of(caller.agent.id),
-        environment=python.ENVIRONMENT,
-        limits=LIMITS,
-    )
-    with recorded_run(
-        caller=caller, paths=paths, commit=code.commit, seconds=LIMITS.seconds, now=now
-    ) as run:
+    with (
+        recorded_run(
+            caller=caller, paths=paths, commit=code.commit, seconds=LIMITS.seconds, now=now
+        ) as run,
+        unchanged_work_tree(caller),
+    ):
+        program = Program(
+            argv=words,
+            mounts=(*tools, *view.mounts_of(caller, code)),  # as they are when its turn has come
+            folder=view.WORK,
+            user=user_of(caller.agent.id),
+            environment=python.ENVIRONMENT,
+            limits=LIMITS,
+        )
         outcome = driver.run(program, watch=run)
         run.end(outcome.status, timed_out=outcome.timed_out)
     return _result(run, outcome)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
@@ -13,6 +14,7 @@ from core.decision import Allow, Code, Denied, refuse
 from orgchart.policy.vocabulary import ToolMode
 from toolbox.caller import Caller
 from toolbox.sessions import caller_now
+from workspace.git.holding import unchanged_work_tree
 from workspace.models import Skill
 from workspace.runs.recording import RecordedRun, recorded_run
 from workspace.runs.view import WORK, mounts_of
@@ -141,12 +143,13 @@ def _within_time(caller: Caller, run: RecordedRun, still: Callable[[], None]) ->
         still()
         if not run(f"$ {command}\n".encode()):
             return CommandOutcome(output=b"", status=None, cancelled=True)
-        limits = ProgramLimits()
-        left = max(0.0, ends - time.monotonic())
-        program = shell(command, limits=replace(limits, seconds=min(limits.seconds, left)))
-        seen = mounts_of(caller) if is_coding else ()
-        folder = WORK if seen else program.folder
-        return driver.run(replace(program, user=user, mounts=seen, folder=folder), watch=run)
+        with unchanged_work_tree(caller) if is_coding else nullcontext():
+            limits = ProgramLimits()
+            left = max(0.0, ends - time.monotonic())
+            program = shell(command, limits=replace(limits, seconds=min(limits.seconds, left)))
+            seen = mounts_of(caller) if is_coding else ()
+            folder = WORK if seen else program.folder
+            return driver.run(replace(program, user=user, mounts=seen, folder=folder), watch=run)
 
     return outcome_of
 

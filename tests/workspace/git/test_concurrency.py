@@ -1,5 +1,6 @@
 """Two at once on one branch: pushes, a push and a merge, two reviewers, two first uses."""
 
+import time
 from functools import partial
 
 import pytest
@@ -7,6 +8,7 @@ from django.utils import timezone
 
 from contracts.models import Contract
 from core.budget import Budget
+from ledger.models import Event
 from orgchart.keys import revoke_key
 from orgchart.models import Role
 from orgchart.pauses.services import pause_agent
@@ -14,10 +16,14 @@ from orgchart.services import change_policy
 from orgchart.staffing import deactivate_agent
 from tests.company import load_company
 from tests.contracts import world
-from tests.workspace.git.world import BRANCH, Hands, needs_walls
+from tests.patience import wait_until
+from tests.workspace.git.world import BRANCH, Hands, ensure_repositories, needs_walls
+from tests.workspace.watching import meanwhile
 from workspace import outside_calls
 from workspace.git import branches, pushing, reviews
-from workspace.git.models import BranchMove, Repository
+from workspace.git.bare_repository import Signature
+from workspace.git.models import Branch, BranchMove, Repository
+from workspace.git.repositories import bare_of
 
 pytestmark = [needs_walls, pytest.mark.django_db(transaction=True)]
 FILE = "src/search/index.py"
@@ -36,6 +42,23 @@ def nexus(transactional_db):
 
 def codes(answers):
     return sorted(each.code for each in answers)
+
+
+def put_on_main(organisation, path, text):
+    """Commit a file to the main branch, as somebody who may does."""
+    ensure_repositories(now=timezone.now())
+    bare = bare_of(organisation)
+    blob = bare.run("hash-object", "-w", "--stdin", stdin=text.encode()).decode().strip()
+    mode, kind, made = "100644", "blob", blob
+    for name in reversed(path.split("/")):
+        line = f"{mode} {kind} {made}\t{name}\n".encode()
+        made = bare.run("mktree", stdin=line).decode().strip()
+        mode, kind = "040000", "tree"
+    main = Branch.objects.get(name="main")
+    author = Signature(name="x", email="x@x", at=timezone.now())
+    moved = bare.commit(made, [main.commit], "news", author)
+    bare.run("update-ref", "refs/heads/main", moved)
+    Branch.objects.filter(id=main.id).update(commit=moved)
 
 
 class TestAtOnce:
@@ -224,3 +247,38 @@ class TestAMakerThatLosesItsRight:
         monkeypatch.setattr(pushing, "_push", then)
         assert hands.push().code == code
         assert not BranchMove.objects.filter(kind="push").exists()
+
+
+class TestARunMeanwhile:
+    """A checkout brings files that the agent may not read while its program looks (hands 6)."""
+
+    LOOK = (
+        "import contextlib, time\n\n\ndef test_it():\n"
+        "    for _ in range(60):\n"
+        "        with contextlib.suppress(OSError), open('/work/src/search/.env') as file:\n"
+        "            raise AssertionError(file.read())\n"
+        "        time.sleep(0.1)\n"
+    )
+
+    @pytest.mark.parametrize("is_there_before", [False, True])
+    def test_does_not_see_them(self, nexus, is_there_before):
+        hands = Hands(nexus)
+        hands.hire()
+        hands.tree()
+        if is_there_before:
+            put_on_main(nexus.organisation, "src/search/.env", "FIRST")
+        assert hands.branch().status == 200
+        hands.write("src/search/test_look.py", self.LOOK)
+        put_on_main(nexus.organisation, "src/search/.env", "SECRET")
+        began = Event.objects.filter(action="run.started")
+
+        def take_in_main():
+            wait_until(began.exists)
+            time.sleep(1)
+            assert hands.branch(take_in_main=True).status == 200
+
+        with meanwhile(take_in_main):
+            done = hands.call("backend_worker", "run_test", paths=["src/search/test_look.py"])
+        assert "SECRET" not in done.result["output"]
+        assert done.result["exit_code"] == 0, done.result["output"]
+        assert (hands.tree() / "src/search/.env").read_text() == "SECRET"
