@@ -47,7 +47,7 @@ class Command(BaseCommand):
         parser.add_argument("--mails", type=int, default=500_000, help="mails in the large box")
         parser.add_argument("--tasks", type=int, default=500_000, help="tasks in the long list")
         parser.add_argument("--due", type=int, default=20_000, help="due rows to sweep")
-        parser.add_argument("--events", type=int, default=1_000_000, help="events to verify")
+        parser.add_argument("--events", type=int, default=800_000, help="events to verify")
         parser.add_argument("--only", choices=PARTS, nargs="+", default=PARTS, help="these parts")
         parser.add_argument("--workers", type=int, default=2, help="web processes")
         parser.add_argument("--output", type=Path, default=settings.BASE_DIR / "docs/bench.json")
