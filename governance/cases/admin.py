@@ -44,6 +44,7 @@ from governance.cases.wording import (
     vacant_step,
 )
 from governance.interventions import confirmation_codes
+from orgchart.admin.choosing import address_of_form
 from orgchart.models import Organisation
 from orgchart.people.members import visible_agents, visible_organisations
 from orgchart.policy_cache import current_policy
@@ -87,8 +88,8 @@ class CaseAdmin(ActingAdmin):
         organisation = (rows if chosen is None else rows.filter(id=chosen)).first()
         if organisation is None:
             raise PermissionDenied("no organisation has the six offices")
-        if chosen is None:  # the first one may be another when the form is sent (Spec: people 8)
-            return HttpResponseRedirect(f"{request.path}?organisation={organisation.id}")
+        if (there := address_of_form(request, organisation)) is not None:
+            return there
         form = pages.OpenForm(request.POST if request.method == "POST" else None)
         if request.method == "POST" and form.is_valid():
             try:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from django.http import HttpRequest
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.template.response import TemplateResponse
 
 from core.ids import row_id
@@ -31,18 +31,20 @@ def names_organisation(request: HttpRequest) -> bool:
     return _asked_for(request) is not None
 
 
-def _asked_for(request: HttpRequest) -> int | None:
-    return row_id(request.GET.get("organisation", ""))
+def address_of_form(request: HttpRequest, organisation: Organisation) -> HttpResponse | None:
+    """A redirect to the page with its organisation in the address; None where it is there.
 
-
-def address_with(request: HttpRequest, organisation: Organisation) -> str:
-    """Where a page's form is sent: to the page, with its organisation in the address.
-
-    The person's only organisation may be another one by then (Spec: people 8).
+    The person's only organisation may be another one when the form is sent (Spec: people 8).
     """
+    if names_organisation(request):
+        return None
     asked = request.GET.copy()
     asked["organisation"] = str(organisation.id)
-    return f"?{asked.urlencode()}"
+    return HttpResponseRedirect(f"?{asked.urlencode()}")
+
+
+def _asked_for(request: HttpRequest) -> int | None:
+    return row_id(request.GET.get("organisation", ""))
 
 
 def choose_organisation(request: HttpRequest, context: dict[str, Any]) -> TemplateResponse:

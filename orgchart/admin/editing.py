@@ -22,10 +22,9 @@ from core.decision import Denied
 from core.people import person
 from core.waiting import page_of
 from orgchart.admin.choosing import (
-    address_with,
+    address_of_form,
     choose_organisation,
     chosen_organisation,
-    names_organisation,
 )
 from orgchart.admin.fields import PolicyForm, ReasonedForm
 from orgchart.admin.preview import BACK, CONFIRM, PreviewingAdmin, RowChange
@@ -115,8 +114,8 @@ class EditAdmin(PreviewingAdmin):
             organisation = chosen_organisation(request)
             if organisation is None:
                 return self._choose_organisation(request)
-            if not names_organisation(request):
-                return HttpResponseRedirect(address_with(request, organisation))
+            if (there := address_of_form(request, organisation)) is not None:
+                return there
         extra = {"show_save_and_continue": False, "show_save_and_add_another": False}
         page: HttpResponse = super().changeform_view(
             request, object_id, form_url, {**(extra_context or {}), **extra}

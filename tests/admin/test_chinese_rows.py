@@ -24,7 +24,7 @@ def made(company):
 def test_every_state_has_a_page_in_chinese(board, made):
     known, left = known_texts() | CODES, []
     for address in [*_addresses(made), *PAGES]:
-        answer = board.get(address, **CHINESE)
+        answer = board.get(address, follow=True, **CHINESE)
         assert answer.status_code == 200, address
         left += [f"{address}: {text[:200]}" for text in english_on(answer.content.decode(), known)]
     assert not left, "\n".join(left)
