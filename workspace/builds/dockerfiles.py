@@ -11,8 +11,13 @@ from workspace.builds.expanding import expanded_length
 
 BUILT_RULE = "images are built from their folder (spec: hands 8)"
 IMAGE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._/:@-]*(\$[A-Za-z0-9._:${}+-]*)?")
-CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
-"""No engine needs them in a Dockerfile. To some they are spaces or ends of lines, to others not."""
+CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\ufffd]")
+"""No engine needs them in a Dockerfile. To some they are spaces or ends of lines, to others not.
+
+The last one stands for bytes that are no UTF-8.
+"""
+SPACES = re.compile(r"[ \t\n]+")
+"""What every engine takes for spaces, where there are no control characters."""
 JOINTS = (
     re.compile(r"\\[ \t]*\n"),
     re.compile(r"(?<!\\)\\[ \t]*\n"),
@@ -100,9 +105,10 @@ def _refused_text(text: str) -> Deny | None:
     """The refusal of what engines may read in another way than this reader."""
     if CONTROLS.search(text):
         return _unbuildable(
-            "the Dockerfile has control characters, which engines read in different ways",
-            "write it with spaces, tabs and newlines only",
-            "its Dockerfile has control characters",
+            "the Dockerfile has control characters, or bytes that are no UTF-8, which engines read "
+            "in different ways",
+            "write it in UTF-8, with spaces, tabs and newlines only",
+            "its Dockerfile has control characters, or bytes that are no UTF-8",
         )
     if FRONTEND.search(text):
         return _unbuildable(
@@ -126,6 +132,13 @@ def _refused_instruction(words: list[str], line: str) -> Deny | None:
             "the Dockerfile has an ADD instruction, which can fetch addresses",
             "use COPY for files of the folder",
             "its Dockerfile uses ADD",
+        )
+    if odd := _foreign_option(line):
+        return _unbuildable(
+            f"the Dockerfile has the option {odd[:100]!r}, which engines read in different ways",
+            "write options of FROM, COPY and RUN in ASCII: engines end an option within some other "
+            "characters",
+            "an option in its Dockerfile is not in ASCII",
         )
     if odd := _odd_option(words):
         return _unbuildable(
@@ -168,6 +181,17 @@ def _verb(words: list[str]) -> str:
 
 def _options_of(words: list[str]) -> list[str]:
     return list(takewhile(lambda word: word.startswith("--"), words[1:]))
+
+
+def _foreign_option(line: str) -> str:
+    """An option that is not in ASCII, or ''.
+
+    Engines look for its end byte by byte, and take 0x85 and 0xA0 for spaces: to them `à--from=x`
+    ends one option and begins another. What is a space in Unicode alone ends none.
+    """
+    words = _without_onbuild(SPACES.split(line.strip()))
+    options = _options_of(words) if _verb(words) in OPTIONS else []
+    return next((option for option in options if not option.isascii()), "")
 
 
 def _odd_option(words: list[str]) -> str:

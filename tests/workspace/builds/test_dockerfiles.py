@@ -80,6 +80,18 @@ class TestADockerfile:
 
     @pytest.mark.parametrize(
         "text",
+        ["ARG X\u00c3=linux/amd64\nFROM --platform=$X\u00e0{} AS x",
+         "COPY --chown=\u00e0--from={} /x /y", "ONBUILD COPY --chown=\u0120--from={} /x /y",
+         "COPY --chown=1\u00c5 --from={} /x /y", "COPY --chown=1\u2003x --from={} /x /y",
+         "\u3000COPY --chown=\\\n\u00e0--from={} /x /y", "COPY \ufffd--from={} /x /y",
+         "RUN --mount=type=tmpfs,target=/\u00e0--mount=type=bind,from={},target=/x y"],
+    )  # fmt: skip
+    def test_begins_no_option_within_a_character(self, text):
+        """Engines read options byte by byte, and take 0x85 and 0xA0 for spaces."""
+        assert isinstance(dockerfiles.can_build_from(text.format("9a"), OWN), Deny)
+
+    @pytest.mark.parametrize(
+        "text",
         ["ARG V=3.13\nFROM python:${V}-slim AS build\nCOPY --from=build /a /b",
          "FROM \\\n  python:3", f"FROM {OWN}base:1",
          "FROM docker.io/library/python@sha256:" + "a" * 64, "FROM library/python:$V",
@@ -91,7 +103,8 @@ class TestADockerfile:
          "RUN --mount=type=tmpfs,target=/x y", "FROM --platform=$BUILDPLATFORM python:3 AS build",
          "COPY --chown=$U:$G --chmod=644 --link a b", "RUN x --network=host", "FROM scratch",
          "FROM quay.io/org/app:$VERSION", "FROM ghcr.io/o/app", "FROM ghcr.io/o/app@sha256:a",
-         "FROM localhost:5000/a:1", "RUN cat <<EOF > x\n# \\\nEOF\nRUN x",
+         "FROM localhost:5000/a:1", "COPY --chown=1:1 \u00e0 /\u00e0", "RUN echo \u00e0 --x",
+         "LABEL a=\u00e0", "RUN cat <<EOF > x\n# \\\nEOF\nRUN x",
          "RUN <<-'E.1' sh\n\tE.1", 'COPY <<"A" <<B /x/\nA\nB', "RUN echo $((1 << 2)) <<< a\\b"],
     )  # fmt: skip
     def test_names_public_images_its_own_and_its_stages(self, text):
