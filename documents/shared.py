@@ -8,13 +8,12 @@ from contextlib import contextmanager, nullcontext
 from django.db import transaction
 from django.db.models import QuerySet
 
-from core.actions import Action
 from core.database import hold_lock, needs_transaction
 from core.decision import Code, refuse
 from documents import rules
 from documents.models import Document
 from documents.tree import Missing
-from ledger.history import last_event
+from ledger.history import last_write
 from orgchart.policy.compiled import Agent
 from orgchart.policy.paths import is_of_company, is_within
 from orgchart.policy.protected import HOME
@@ -91,12 +90,7 @@ def _writer(caller: Caller, path: str) -> Agent | None:
     author = _documents(caller, path).values_list("author_id", flat=True).first()
     if author is not None:
         return caller.policy.by_id.get(author)
-    written = last_event(
-        f"file:{path}"[:200],
-        caller.organisation_id,
-        action=Action.FILE_WRITTEN,
-        details__path=path,
-    )
+    written = last_write(path, caller.organisation_id)
     actor = written.actor if written else ""
     return caller.policy.agents.get(actor.removeprefix("agent:"))
 

@@ -28,6 +28,15 @@ def last_event(subject: str, organisation_id: int, **which: Any) -> Event | None
         return rows.order_by("-seq").first()
 
 
+def last_write(path: str, organisation_id: int) -> Event | None:
+    """The newest event of an agent that wrote a file at this path of an organisation."""
+    rows = Event.objects.filter(
+        organisation_id=organisation_id, action=Action.FILE_WRITTEN, details__path=path
+    )
+    with planned_for_values():
+        return rows.order_by("-seq").first()
+
+
 def agents_of_changes(
     organisation_id: int, actions: Collection[Action], *, newest: int
 ) -> frozenset[str]:

@@ -5,6 +5,7 @@ from datetime import UTC, datetime
 from django.contrib.postgres.indexes import BrinIndex
 from django.db import models
 from django.db.models.expressions import RawSQL
+from django.db.models.fields.json import KeyTransform
 from django.db.models.functions import Length
 from django.db.models.lookups import Exact
 from django.utils.translation import gettext
@@ -73,6 +74,13 @@ class Event(models.Model):
                 fields=["organisation_id", "-seq"],
                 name="ledger_event_policy",
                 condition=models.Q(details__has_key="policy_version"),
+            ),
+            models.Index(
+                "organisation_id",
+                KeyTransform("path", "details"),
+                "seq",
+                name="ledger_event_file",
+                condition=models.Q(action="file.written"),
             ),
             BrinIndex(fields=["at"], name="ledger_event_time", autosummarize=True),
         ]

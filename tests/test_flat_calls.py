@@ -20,6 +20,7 @@ from documents.memory.owners import owner_of
 from documents.models import MemoryScope
 from governance.cases.inputs import list_cases
 from governance.cases.models import Case
+from ledger.history import last_write
 from mailroom.escalations.threads import insert_in_thread
 from mailroom.models import Escalation
 from orgchart.models import Agent, Organisation, Role
@@ -76,7 +77,7 @@ def full(loaded, django_db_blocker):
 def move(table, statement, value):
     with connection.cursor() as cursor:
         cursor.execute("SET LOCAL session_replication_role = replica")
-        cursor.execute(statement, [value])
+        cursor.execute(statement, value if isinstance(value, dict) else [value])
         cursor.execute("SET LOCAL session_replication_role = origin")
     renew_statistics(table)
 
@@ -164,6 +165,29 @@ def test_looks_at_few_deployments_for_the_newest_of_a_service(nexus):
 
     touched, found = most_of(look)
     assert found.service == "old"
+    assert touched < MOST
+
+
+SHARED = f"reports/{'a' * 220}.md"
+WRITES = """
+INSERT INTO ledger_event (id, at, organisation_id, actor, action, decision, subject, details,
+    digest)
+SELECT gen_random_uuid(), now(), organisation, 'agent:it_manager', 'file.written', 'allow',
+    left('file:' || path, 200), jsonb_build_object('path', path), sha256('')
+FROM generate_series(1, 12000) AS n CROSS JOIN LATERAL
+    (VALUES (0, %(path)s), (%(organisation)s, %(path)s || n)) AS write (organisation, path)
+"""
+
+
+def test_looks_at_few_writes_for_the_last_one_at_a_path(nexus):
+    """Others write at the same path, and its own organisation at paths that begin like it."""
+
+    def look():
+        return last_write(SHARED, nexus.organisation.id)
+
+    move("ledger_event", WRITES, {"path": SHARED, "organisation": nexus.organisation.id})
+    touched, found = most_of(look, after_others=True)
+    assert found is None
     assert touched < MOST
 
 
