@@ -243,7 +243,11 @@ def _is_trusted(base: str, own: str, bases: Sequence[str]) -> bool:
 
 
 def _is_public_or_own(image: str, own: str) -> bool:
-    """Whether a name is no other organisation's image: plain, in place of a digest or its piece."""
+    """Whether a name is no other organisation's image: plain, in place of a digest or its piece.
+
+    An image of this installation has no slash. What is before one could be a registry whose host
+    begins like an image of the own organisation, such as `nexus-…-o1-x.example.org/app`.
+    """
     plain, variable, _ = image.partition("$")
     if not IMAGE.fullmatch(image) or "//" in image or HEXADECIMAL.fullmatch(image):
         return False
@@ -251,7 +255,7 @@ def _is_public_or_own(image: str, own: str) -> bool:
         return False  # it stands for the name, not for the tag
     if plain.partition(":")[0].lower() in PLACES:
         return False
-    return not OURS.search(image) or image.startswith(own)
+    return not OURS.search(image) or (image.startswith(own) and "/" not in image)
 
 
 def _readings(text: str) -> Iterator[list[str]]:

@@ -34,7 +34,8 @@ class TestADockerfile:
         "image",
         [f"{OTHER}api:1", f"docker.io/{OTHER}api:1", f"index.docker.io/{OTHER}api",
          "nexus-203599e651/o5/api:1", "nexus-203599e651/o3/api:1",
-         f"{OWN[:-1]}0-api", "9a", "12", "CAFE", "sha256:9a", "sha256:$X", "$BASE", "${BASE}:1",
+         f"{OWN[:-1]}0-api", f"{OWN}x.evil.example/api:1", f"{OWN}x:5000/api", f"{OWN}x/api",
+         "9a", "12", "CAFE", "sha256:9a", "sha256:$X", "$BASE", "${BASE}:1",
          "py$X:1", "a/b$X", "containers-storage:9a", "docker-daemon:x:1", "dir:/etc",
          "oci-archive:/x", "docker://x", "'9a'", '"9a"', "9\\a", "'$X'", "x:$X/y"],
     )  # fmt: skip
