@@ -21,6 +21,7 @@ from workspace.builds import rules
 from workspace.builds.containers import image_prefix, limits
 from workspace.builds.context import packed_folder
 from workspace.builds.engine import (
+    MOST_ANSWER,
     AnswerTooLarge,
     Engine,
     EngineRefused,
@@ -243,6 +244,13 @@ def _build(engine: Engine, context: bytes, name: str, run: RecordedRun) -> tuple
         )
     except EngineStopped:
         return "", ""
+    except AnswerTooLarge:
+        raise refuse(
+            Code.TOO_LARGE,
+            f"the build prints more than {MOST_ANSWER} bytes, and was broken off",
+            "let its commands print less, such as into a file, and build again",
+            rule=RULE,
+        ) from None
     except EngineRefused as refusal:
         run(str(refusal).encode())
         if refusal.status >= 500:

@@ -227,6 +227,13 @@ class TestABuild:
         ((query, _),) = engine.builds
         assert query["cgroupparent"] == "nexus-builds.slice"
 
+    def test_prints_no_more_than_is_read(self, devops, engine, folder):
+        """What its agent can change is no fault of the engine."""
+        engine.trouble["POST /build"] = b'{"stream": "."}\n' * (engines.MOST_ANSWER // 15)
+        refused = build(devops)
+        assert code(refused) == "TOO_LARGE"
+        assert "the build prints more than" in refused.body["message"]
+
     def test_takes_no_redirect_for_a_build(self, devops, engine, folder):
         assert code(build(devops)) == "OK"
         engine.trouble["POST /build"] = (302, b"")
