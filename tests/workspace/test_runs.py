@@ -127,6 +127,16 @@ class TestRunTest:
         assert answer["error_code"] == "SCOPE_DENIED"
         assert not Run.objects.exists()
 
+    @pytest.mark.parametrize("name", ["there", "none"])
+    def test_says_nothing_of_what_lies_behind_a_link(self, backend, write, tmp_path, name):
+        """A repository may hold links; what they name on this machine is not the agent's."""
+        write("tests/test_a.py", GOOD)
+        (tmp_path / "there").write_text("")
+        (work_tree("nexus", "backend_worker") / "tests" / "link").symlink_to(tmp_path)
+        answer = call(backend, "run_test", paths=[f"tests/link/{name}"])
+        assert answer["error_code"] == "SCOPE_DENIED"
+        assert not Run.objects.exists()
+
     @pytest.mark.parametrize(
         ("path", "code"),
         [

@@ -85,7 +85,7 @@ def _run(
     code = _code_with(caller, paths)
     seen = view.mounts_of(caller, code)
     for path in paths:
-        _require_seen(path, seen)
+        _require_seen(path, seen, code)
     with (
         recorded_run(
             caller=caller, paths=paths, commit=code.commit, seconds=LIMITS.seconds, now=now
@@ -108,18 +108,17 @@ def _run(
 def _code_with(caller: Caller, paths: Sequence[str]) -> Files:
     """The commit that a judge judges, where its own clone has not all of the paths."""
     own = own_clone(caller)
-    if all((own.folder / path).exists() for path in paths):
+    if all(view.kind_of(own.tree, path) for path in paths):
         return own
     return judged_tree(caller) or own
 
 
-def _require_seen(path: str, seen: Sequence[Mount]) -> None:
+def _require_seen(path: str, seen: Sequence[Mount], code: Files) -> None:
     """Say early that there is nothing at a path, instead of letting the program say it oddly."""
     target = f"{view.WORK}/{path}".rstrip("/")
-    for mount in seen:
-        inside = target == mount.target or target.startswith(f"{mount.target}/")
-        if inside and (mount.source / target[len(mount.target) :].lstrip("/")).exists():
-            return
+    is_seen = any(f"{target}/".startswith(f"{mount.target}/") for mount in seen)
+    if is_seen and view.kind_of(code.tree, path):
+        return
     raise refuse(
         Code.NOT_FOUND,
         f"there is no {path} in your clone",

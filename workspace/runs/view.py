@@ -43,7 +43,7 @@ def mounts_of(caller: Caller, code: Files | None = None) -> tuple[Mount, ...]:
     mounts: list[Mount] = []
     for scope in scopes:
         path = scope.rstrip("/")
-        kind = _kind(code.tree, path)
+        kind = kind_of(code.tree, path)
         if kind is None or denying_pattern(path, denied):
             continue
         mounts.append(Mount(code.folder / path, f"{WORK}/{path}"))
@@ -54,7 +54,10 @@ def mounts_of(caller: Caller, code: Files | None = None) -> tuple[Mount, ...]:
     return tuple(mounts)
 
 
-def _kind(tree: SafeTree, path: str) -> str | None:
+def kind_of(tree: SafeTree, path: str) -> str | None:
+    """Whether there is a folder or a file at a path; None for nothing. Raises Denied SCOPE_DENIED
+    where a link is in the way.
+    """
     try:
         return "folder" if tree.is_folder(path) else "file"
     except Missing:
