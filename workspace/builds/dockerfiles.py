@@ -58,6 +58,12 @@ ODD_HEREDOC = re.compile(
 """A heredoc whose last line may be no plain word: one that ends with a backslash would hide from
 this reader, but from no engine, what the next line begins."""
 
+VERBS = frozenset(
+    ["ADD", "ARG", "CMD", "COPY", "ENTRYPOINT", "ENV", "EXPOSE", "FROM", "HEALTHCHECK", "LABEL",
+     "MAINTAINER", "ONBUILD", "RUN", "SHELL", "STOPSIGNAL", "USER", "VOLUME", "WORKDIR"]
+)  # fmt: skip
+MOST_INSTRUCTIONS = 500
+"""An engine keeps an image for each, which repeats those before it: thousands take it gigabytes."""
 MOST_EXPANDED = 100_000
 """Characters of its instructions once their variables stand for their values."""
 
@@ -84,6 +90,12 @@ def can_build_from(dockerfile: str, own: str, bases: Sequence[str] = ()) -> Deci
             "their values",
             "use fewer variables whose values hold other variables",
             "its Dockerfile becomes too long by its variables",
+        )
+    if max(map(_instructions, readings)) > MOST_INSTRUCTIONS:
+        return _unbuildable(
+            f"the Dockerfile has over {MOST_INSTRUCTIONS} instructions",
+            "put commands together with &&, or into scripts of the folder",
+            "its Dockerfile has too many instructions",
         )
     lines = [line for reading in readings for line in reading]
     may_vary = not any(_verb(line.split()) == "ARG" and "/" in line for line in lines)
@@ -266,6 +278,10 @@ def _readings(text: str) -> Iterator[list[str]]:
     yield lines
     for joint in JOINTS:
         yield joint.sub("", "\n".join(lines)).split("\n")
+
+
+def _instructions(lines: list[str]) -> int:
+    return sum(_verb(line.split(None, 1)) in VERBS for line in lines)
 
 
 def _expanded(lines: list[str]) -> int:

@@ -166,6 +166,19 @@ class TestADockerfile:
         assert "variables stand for" in decision.message
 
     @pytest.mark.parametrize(
+        "line", ["USER 1", "user\t1", "ONBUILD USER 1", "U\\\nSER 1", "\u3000LABEL a=\u00e0"]
+    )
+    def test_has_a_limited_number_of_instructions(self, line):
+        """An engine keeps an image for each, with all that was before."""
+        many = [line] * dockerfiles.MOST_INSTRUCTIONS
+        assert isinstance(dockerfiles.can_build_from("\n".join(many), OWN), Allow)
+        assert isinstance(dockerfiles.can_build_from("\n".join([*many, line]), OWN), Deny)
+
+    def test_counts_no_lines_of_an_instruction(self):
+        text = "RUN x " + "\\\n y " * 1000 + "\n# FROM z" * 1000
+        assert isinstance(dockerfiles.can_build_from(text, OWN), Allow)
+
+    @pytest.mark.parametrize(
         "text",
         [
             "ENV A=1 B=2\n" + "ENV PATH=/opt/$A/bin:$PATH\n" * 5,
