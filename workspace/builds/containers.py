@@ -13,7 +13,7 @@ from django.conf import settings
 
 from workspace.builds.engine import Engine, EngineRefused, EngineUnavailable
 from workspace.builds.models import Deployment
-from workspace.builds.rules import health_check_of, user_of, volumes_of
+from workspace.builds.rules import emptied_labels_of, health_check_of, user_of, volumes_of
 from workspace.builds.vocabulary import DEPLOYMENT_ID, DeploymentState
 from workspace.runs.recording import RecordedRun
 
@@ -121,7 +121,7 @@ def config_of(row: Deployment, image: Mapping[str, Any]) -> dict[str, Any]:
         "Image": row.artifact,
         "User": user_of(image),
         "Healthcheck": health_check_of(image),
-        "Labels": {**_labels_of(row), "nexus.deployment": row.id},
+        "Labels": {**emptied_labels_of(image), **_labels_of(row), "nexus.deployment": row.id},
         "NetworkingConfig": {"EndpointsConfig": _endpoints(row)},
         "HostConfig": {
             **limits(),

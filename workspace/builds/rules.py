@@ -255,6 +255,13 @@ def health_check_of(image: Mapping[str, Any]) -> dict[str, Any] | None:
     return {**own, **calm}
 
 
+def emptied_labels_of(image: Mapping[str, Any]) -> dict[str, str]:
+    """The labels of an image, without their values: an engine gives a container those that are not
+    said for it, and programs next to the engine, such as proxies, do what labels say.
+    """
+    return dict.fromkeys((image.get("Config") or {}).get("Labels") or {}, "")
+
+
 def volumes_of(image: Mapping[str, Any]) -> list[str]:
     """The folders that an image declares as volumes."""
     declared = (image.get("Config") or {}).get("Volumes") or {}

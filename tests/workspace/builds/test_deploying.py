@@ -57,6 +57,15 @@ class TestADeployment:
         actions = [e.action for e in Event.objects.filter(action__startswith="deploy")]
         assert sorted(actions) == ["deployment.started", "deployment.succeeded"]
 
+    def test_gives_its_container_no_label_of_the_image(self, devops, engine, api):
+        """A proxy on the engine's machine would send it what is meant for others."""
+        engine.image(DIGEST, Labels={"proxy.host": "bank.example", "nexus.service": "other"})
+        deploy(devops)
+        (container,) = engine.containers.values()
+        labels = container["Config"]["Labels"]
+        assert labels["proxy.host"] == ""
+        assert labels["nexus.service"] == "api"
+
     def test_gives_its_container_nothing_of_the_machine(self, devops, engine, api):
         deploy(devops)
         ((_, container),) = engine.containers.items()
