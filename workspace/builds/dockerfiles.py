@@ -250,8 +250,17 @@ def _is_trusted(base: str, own: str, bases: Sequence[str]) -> bool:
     """Whether an image brings no instructions that were not checked."""
     if OFFICIAL.fullmatch(base) and not base.startswith("localhost"):
         return True
-    begins = tuple(f"{each.rstrip('/')}{end}" for each in bases for end in "/:@")
-    return base.startswith((own, *begins)) or base in bases
+    return base.startswith(own) or base in bases or any(_is_of(base, each) for each in bases)
+
+
+def _is_of(image: str, place: str) -> bool:
+    """Whether an image lies below a place, or is what it names by some tag or digest.
+
+    `team:5000/x` is not of the place `team`: what is before its slash is the host of a registry.
+    """
+    name = place.rstrip("/")
+    rest = image[len(name) :] if image.startswith(name) else ""
+    return rest.startswith("/") or (rest.startswith((":", "@")) and "/" not in rest)
 
 
 def _is_public_or_own(image: str, own: str) -> bool:

@@ -6,7 +6,7 @@ from core.decision import Allow, Deny
 from workspace.builds import dockerfiles
 
 OWN, OTHER = "nexus-203599e651-o3-", "nexus-203599e651-o5-"
-BASES = ["quay.io/org/", "ghcr.io/o/app", "localhost:5000"]
+BASES = ["quay.io/org/", "ghcr.io/o/app", "localhost:5000", "team"]
 
 
 class TestADockerfile:
@@ -104,6 +104,7 @@ class TestADockerfile:
          "RUN --mount=type=tmpfs,target=/x y", "FROM --platform=$BUILDPLATFORM python:3 AS build",
          "COPY --chown=$U:$G --chmod=644 --link a b", "RUN x --network=host", "FROM scratch",
          "FROM quay.io/org/app:$VERSION", "FROM ghcr.io/o/app", "FROM ghcr.io/o/app@sha256:a",
+         "FROM team/x:1",
          "FROM localhost:5000/a:1", "COPY --chown=1:1 \u00e0 /\u00e0", "RUN echo \u00e0 --x",
          "LABEL a=\u00e0", "RUN cat <<EOF > x\n# \\\nEOF\nRUN x",
          "RUN <<-'E.1' sh\n\tE.1", 'COPY <<"A" <<B /x/\nA\nB', "RUN echo $((1 << 2)) <<< a\\b"],
@@ -113,7 +114,8 @@ class TestADockerfile:
 
     @pytest.mark.parametrize(
         "base",
-        ["evil/x", "docker.io/evil/x:1", "quay.io/evil/x", "quay.io/organ/x", "quay.io/org",
+        ["evil/x", "team:5000/x", "team:5000/x@sha256:a", "docker.io/evil/x:1",
+         "quay.io/evil/x", "quay.io/organ/x", "quay.io/org",
          "a.b:1", "ghcr.io/o/apple", "ghcr.io/o", "evil.example:$P", "localhost:$P",
          "library/evil/x",
          "docker.io/x", "docker.io/library/evil/x", "evil:443/x/y", "localhost:443/x",
