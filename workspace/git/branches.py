@@ -36,6 +36,9 @@ from workspace.git.worktree import Uncommitted
 from workspace.results import BranchResult
 from workspace.services import require_branch, require_commit, require_still_allowed
 
+OF_FILES = "fsck error"
+"""What git says where it refuses the files themselves; anything else is a fault of its disk."""
+
 
 def check_out(
     *, caller: Caller, name: str, take_in_main: bool, discard_changes: bool, now: datetime
@@ -262,6 +265,8 @@ def _store(
         )
         new = drafts.commit(staged.tree, parents, staged.message, author)
     except GitFailed as problem:
+        if OF_FILES not in problem.said:
+            raise
         raise refuse(
             Code.INVALID_PARAMS,
             f"the repository does not accept these files: {problem.said[:500]}",

@@ -420,6 +420,21 @@ class TestARepositoryThatIsBroken:
         assert "git fsck" in refused.body["next_action"]
         assert str(bare.folder) not in str(refused.body)
 
+    def test_does_not_say_that_the_files_of_a_commit_are_broken(self, hands):
+        """Nor is that kept as the answer to the call, which is made again when it is mended."""
+        hands.hire()
+        hands.write(SMALL)
+        assert hands.branch().status == 200
+        packs = hands.drafts / "objects" / "pack"
+        packs.rename(packs.with_name("aside"))
+        packs.touch()
+        once = {"headers": {"Idempotency-Key": "one"}, "message": "m", "paths": [SMALL]}
+        refused = hands.call("backend_worker", "git_commit", **once)
+        assert (refused.status, refused.code) == (503, "DRIVER_UNAVAILABLE")
+        packs.unlink()
+        packs.with_name("aside").rename(packs)
+        assert hands.call("backend_worker", "git_commit", **once).status == 200
+
     def test_is_a_disk_that_takes_nothing_where_it_is_one_of_the_two(self, hands, monkeypatch):
         """A push writes into the repository, from the drafts, whose disk may be another."""
         hands.hire()

@@ -176,6 +176,12 @@ class TestWhatIsCommitted:
         assert hands.commit("src/search/").code == "SCOPE_DENIED"
         assert hands.draft.commit == hands.tip("main")
 
+    def test_holds_no_file_that_git_itself_refuses(self, hands):
+        hands.hire()
+        hands.write("src/search/.gitmodules", '[submodule "x"]\n\turl = --upload-pack=id\n')
+        refused = hands.commit("src/search/")
+        assert (refused.code, "disallowed" in refused.body["message"]) == ("INVALID_PARAMS", True)
+
     def test_leaves_nothing_behind_where_it_is_refused(self, hands):
         hands.hire()
         hands.write("src/search/.env", "SECRET=hunter2\n")
