@@ -39,6 +39,7 @@ class CaseRecord:
     is everyone who acted in the case, by office. `review` is what the REVIEW of the ruled round
     says after an overruling, `amended` that ANALYSIS or TASKS changed after it. `amendments` is how
     often people amended the case.
+    `turned_down` is whether a person overruled a REVIEW to REJECTED, and nothing came since then.
     `violated` is whether an agent acted against the constitution while the case was paused.
     """
 
@@ -52,6 +53,7 @@ class CaseRecord:
     amended: bool = False
     amendments: int = 0
     overruled: bool = False
+    turned_down: bool = False
     violated: bool = False
 
 

@@ -74,8 +74,14 @@ def record_of(row: Case, at: Position, artifacts: Sequence[Artifact]) -> CaseRec
         amended=amended,
         amendments=sum(each.revision > 0 and each.stage in AMENDED for each in artifacts),
         overruled=review is not None and review.revision > 0,
+        turned_down=bool(artifacts) and _turns_down(artifacts[-1]),
         violated=at.state is State.PAUSED and _is_violated(row),
     )
+
+
+def _turns_down(newest: Artifact) -> bool:
+    is_overruling = newest.stage == Stage.REVIEW and newest.revision > 0
+    return is_overruling and newest.outcome == Outcome.REJECTED
 
 
 def _is_violated(row: Case) -> bool:

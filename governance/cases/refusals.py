@@ -23,6 +23,7 @@ class Situation(StrEnum):
     OPENED_BY_OTHER = "constitution: the Analyst's office opens a case"
     OFFICE_VACANT = "constitution: all six offices are held (spec: constitution 33)"
     SUBMITTED_ALREADY = "constitution: a stage is submitted once in a round"
+    TURNED_DOWN = "constitution: an overruled REVIEW ends the round"
     PAUSED = "constitution: a paused case waits for a person"
     FINAL = "constitution: delivered and stopped are final"
     NOT_DELIVERABLE = "constitution: a delivery needs REVIEW approved and TEST passed"
@@ -86,6 +87,12 @@ REFUSALS: Mapping[Situation, Refusal] = {
     ),
     Situation.SUBMITTED_ALREADY: Refusal(
         Code.STAGE_DENIED, None, "you submitted this stage already; it was kept", WAIT
+    ),
+    Situation.TURNED_DOWN: Refusal(
+        Code.INVALID_TRANSITION,
+        None,
+        "a person rejected what was to be tested while it was your turn",
+        WAIT,
     ),
     Situation.PAUSED: Refusal(
         Code.INVALID_TRANSITION,

@@ -75,6 +75,8 @@ def can_take_turn(  # noqa: PLR0911  one return for each row of the table
         return refusal(Situation.SUBMITTED_ALREADY, stage)
     if _acted_elsewhere(record, who, office):
         return refusal(Situation.SECOND_OFFICE)
+    if stage is Stage.TEST and record.turned_down:
+        return refusal(Situation.TURNED_DOWN)
     if stage is not at.stage:
         taken = any(written is stage for written, _ in record.authors)
         return refusal(

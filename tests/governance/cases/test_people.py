@@ -205,6 +205,18 @@ class TestOverruling:
         self.overrule(play, enrolled("alice"), Outcome.REJECTED)
         assert play.at == ("open", "VERDICT", 2)
 
+    def test_to_rejected_makes_no_violator_of_a_tester_at_work(self, play):
+        """Spec: constitution 14. What it does before the next stage was submitted is too late."""
+        play.to("TEST")
+        self.overrule(play, enrolled("alice"), outcome=Outcome.REJECTED)
+        assert play.submit("TEST", "PASSED").code == "INVALID_TRANSITION"
+        assert play.decide("CONTINUE").status == 200
+        assert play.submit("TEST", "PASSED").code == "INVALID_TRANSITION"
+        assert play.submit("IMPLEMENTATION").status == 200
+        assert not play.row.violations.exists()
+        assert play.submit("TEST", "PASSED").code == "STAGE_DENIED"
+        assert play.row.violations.exists()
+
     def test_is_refused_before_a_review_took_place(self, play):
         play.to("REVIEW")
         refused(lambda: self.overrule(play, enrolled("alice")), "INVALID_TRANSITION")
