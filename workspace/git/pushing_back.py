@@ -82,10 +82,20 @@ def push_back(
         _record(repository, Action.REPOSITORY_PUSH_STARTED, main.commit, caller, reason, now)
     _push(repository, main.commit, seconds)
     with transaction.atomic():
-        before = Repository.objects.filter(id=repository_id, pushed_back=repository.pushed_back)
-        if before.update(pushed_back=main.commit, push_attempts=0, push_due_at=None):
-            _record(repository, Action.REPOSITORY_PUSHED_BACK, main.commit, caller, reason, now)
+        hold_lock("git repository", repository_id)
+        known = Repository.objects.filter(id=repository_id).first()
+        if known and _is_news(repository, known, main.commit):
+            _record(known, Action.REPOSITORY_PUSHED_BACK, main.commit, caller, reason, now)
+            known.pushed_back, known.push_attempts, known.push_due_at = main.commit, 0, None
+            known.save(update_fields=["pushed_back", "push_attempts", "push_due_at"])
     return main.commit
+
+
+def _is_news(repository: Repository, known: Repository, commit: str) -> bool:
+    """Whether no other push, that began before or after this one, has recorded a later commit."""
+    unmoved = known.pushed_back == repository.pushed_back
+    bare = bare_of(repository.organisation)
+    return unmoved or (known.pushed_back != commit and bare.is_ancestor(known.pushed_back, commit))
 
 
 @needs_transaction

@@ -25,7 +25,7 @@ from tests.company import load_company
 from tests.concurrency import at_once
 from tests.patience import wait_until
 from tests.workspace.git.web_servers import BY_HTTP, endless_server, plain_server
-from tests.workspace.git.world import ensure_repositories, needs_walls, run_git
+from tests.workspace.git.world import BRANCH, ensure_repositories, needs_walls, run_git
 from workspace.git import (
     foreign_repository,
     garbage,
@@ -903,6 +903,34 @@ class TestPushBack:
             )  # fmt: skip
             assert self.at(other) == done != before
             run_git("--git-dir", str(other), "update-ref", "refs/heads/trunk", before)
+
+    @pytest.mark.parametrize("meanwhile", ["an older commit", "a later commit"])
+    def test_is_recorded_where_another_push_ended_meanwhile(
+        self, hands, other, monkeypatch, meanwhile
+    ):
+        """Another machine pushed what the main branch was before, or is now."""
+        set_repository(other)
+        self.merged(hands)
+        bare, at_work = bare_of(hands.company.organisation), pushing_back._push
+        main = hands.tip("trunk")
+        another = hands.tip(BRANCH)
+        if meanwhile == "a later commit":
+            tree = bare.run("rev-parse", f"{main}^{{tree}}").decode("ascii").strip()
+            who = Signature(name="a", email="a@b", at=timezone.now())
+            another = bare.commit(tree, [main], "later", who)
+
+        def slow(*given):
+            at_work(*given)
+            Repository.objects.update(pushed_back=another)
+
+        monkeypatch.setattr(pushing_back, "_push", slow)
+        push_back(
+            repository_id=Repository.objects.get().id, reason="release", now=timezone.now(),
+            caller=hands.company.person("Board"),
+        )  # fmt: skip
+        is_news = meanwhile == "an older commit"
+        assert Repository.objects.get().pushed_back == (main if is_news else another)
+        assert Event.objects.filter(action="repository.pushed_back").count() == is_news
 
     def test_follows_every_merge_where_the_setting_says_so(self, hands, other):
         set_repository(other)
