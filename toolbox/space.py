@@ -22,6 +22,9 @@ NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.ENODEV})
 NO_ANSWER = frozenset({errno.EIO, errno.ESTALE, errno.ETIMEDOUT, errno.ENOTCONN})
 """What is said of a disk that is broken, or of a network's whose server is not there."""
 
+NO_RIGHT = frozenset({errno.EACCES, errno.EPERM, errno.EBUSY, errno.EFBIG})
+"""What is said of a file that the system keeps from this process, as after a change of owners."""
+
 DISKS = ("postgres", "postgres/pg_wal")
 """Folders of the embedded database under NEXUS_VAR that may be disks of their own."""
 
@@ -90,7 +93,7 @@ def is_disk_at_fault(problem: BaseException) -> bool:
     what its disk is.
     """
     if isinstance(problem, OSError):
-        return problem.errno in NO_ROOM | NO_ANSWER
+        return problem.errno in NO_ROOM | NO_ANSWER | NO_RIGHT
     return isinstance(problem, Error) and getattr(problem.__cause__, "sqlstate", "") == DISK_FULL
 
 

@@ -93,7 +93,9 @@ class TestAFullDisk:
         answer = company.call("backend_worker", "send_mail", **MAIL)
         assert (answer.status, answer.code) == (507, "STORAGE_FULL")
 
-    @pytest.mark.parametrize("number", sorted(space.NO_ROOM | space.NO_ANSWER), ids=os.strerror)
+    @pytest.mark.parametrize(
+        "number", sorted(space.NO_ROOM | space.NO_ANSWER | space.NO_RIGHT), ids=os.strerror
+    )
     def test_is_told_of_a_file(self, company, monkeypatch, number):
         company.key("backend_worker")
 
