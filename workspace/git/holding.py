@@ -34,9 +34,9 @@ def held_work_tree(caller: Caller) -> Iterator[None]:
 def unchanged_work_tree(caller: Caller) -> Iterator[None]:
     """Let no call of git change the work tree while programs of the caller look at it.
 
-    What its role denies is hidden from them by the names that are there when they begin (Spec:
-    hands 6). Several may look at once. Raises Denied RATE_LIMITED where the call before takes too
-    long.
+    What its role denies is hidden from them by the names that are there when they begin, and
+    several may look at once (Spec: hands 6). Raises Denied RATE_LIMITED where the call before takes
+    too long.
     """
     with held(lock_of(caller), is_shared=True):
         yield
