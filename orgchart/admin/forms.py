@@ -51,6 +51,8 @@ class RoleEditForm(PolicyForm):
         """Tools by what is registered."""
         several(self, "tools").offer(catalogue.bindable(), self.stored("tools"))
         several(self, "denied_tools").offer(catalogue.known(), self.stored("denied_tools"))
+        if "level" in self.fields:
+            self.fields["level"].help_text = gettext("1 is the highest rank, 9 the lowest.")
         if isinstance(field := self.fields.get("permissions"), forms.JSONField):
             field.decoder = StrictDecoder
             field.error_messages["invalid"] = PERMISSIONS_FORM
