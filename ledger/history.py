@@ -23,18 +23,17 @@ def events_of(subject: str, organisation_id: int | None) -> list[Event]:
 
 def last_event(subject: str, organisation_id: int, **which: Any) -> Event | None:
     """The newest event about one subject of an organisation that has these values."""
-    rows = Event.objects.filter(subject=subject, organisation_id=organisation_id, **which)
-    with planned_for_values():
-        return rows.order_by("-seq").first()
+    return _newest(subject=subject, organisation_id=organisation_id, **which)
 
 
 def last_write(path: str, organisation_id: int) -> Event | None:
     """The newest event of an agent that wrote a file at this path of an organisation."""
-    rows = Event.objects.filter(
-        organisation_id=organisation_id, action=Action.FILE_WRITTEN, details__path=path
-    )
+    return _newest(organisation_id=organisation_id, action=Action.FILE_WRITTEN, details__path=path)
+
+
+def _newest(**which: Any) -> Event | None:
     with planned_for_values():
-        return rows.order_by("-seq").first()
+        return Event.objects.filter(**which).order_by("-seq").first()
 
 
 def agents_of_changes(

@@ -31,7 +31,11 @@ from core.limits import MAX_SUBJECT
 from core.people import person
 from core.permissions import Deed
 from mailroom.models import Priority
-from orgchart.admin.choosing import address_of_form, choose_organisation, chosen_organisation
+from orgchart.admin.choosing import (
+    choose_organisation,
+    chosen_organisation,
+    redirect_to_organisation,
+)
 from orgchart.models import Organisation
 from orgchart.policy.compiled import Policy
 from orgchart.policy.vocabulary import BOARD, ToolMode
@@ -113,7 +117,7 @@ def issue_page(model_admin: Any, request: HttpRequest) -> HttpResponse:
     organisation = chosen_organisation(request)
     if organisation is None:
         return choose_organisation(request, context)
-    if (there := address_of_form(request, organisation)) is not None:
+    if (there := redirect_to_organisation(request, organisation)) is not None:
         return there
     form = IssueForm(
         request.POST if request.method == "POST" else None,

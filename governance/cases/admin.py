@@ -44,7 +44,7 @@ from governance.cases.wording import (
     vacant_step,
 )
 from governance.interventions import confirmation_codes
-from orgchart.admin.choosing import address_of_form
+from orgchart.admin.choosing import redirect_to_organisation
 from orgchart.models import Organisation
 from orgchart.people.members import visible_agents, visible_organisations
 from orgchart.policy_cache import current_policy
@@ -88,7 +88,7 @@ class CaseAdmin(ActingAdmin):
         organisation = (rows if chosen is None else rows.filter(id=chosen)).first()
         if organisation is None:
             raise PermissionDenied("no organisation has the six offices")
-        if (there := address_of_form(request, organisation)) is not None:
+        if (there := redirect_to_organisation(request, organisation)) is not None:
             return there
         form = pages.OpenForm(request.POST if request.method == "POST" else None)
         if request.method == "POST" and form.is_valid():

@@ -31,8 +31,10 @@ def names_organisation(request: HttpRequest) -> bool:
     return _asked_for(request) is not None
 
 
-def address_of_form(request: HttpRequest, organisation: Organisation) -> HttpResponse | None:
-    """A redirect to the page with its organisation in the address; None where it is there.
+def redirect_to_organisation(
+    request: HttpRequest, organisation: Organisation
+) -> HttpResponse | None:
+    """A redirect to the page of a form with its organisation in the address; None if it is there.
 
     The person's only organisation may be another one when the form is sent (Spec: people 8).
     """

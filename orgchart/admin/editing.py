@@ -22,9 +22,9 @@ from core.decision import Denied
 from core.people import person
 from core.waiting import page_of
 from orgchart.admin.choosing import (
-    address_of_form,
     choose_organisation,
     chosen_organisation,
+    redirect_to_organisation,
 )
 from orgchart.admin.fields import PolicyForm, ReasonedForm
 from orgchart.admin.preview import BACK, CONFIRM, PreviewingAdmin, RowChange
@@ -114,7 +114,7 @@ class EditAdmin(PreviewingAdmin):
             organisation = chosen_organisation(request)
             if organisation is None:
                 return self._choose_organisation(request)
-            if (there := address_of_form(request, organisation)) is not None:
+            if (there := redirect_to_organisation(request, organisation)) is not None:
                 return there
         extra = {"show_save_and_continue": False, "show_save_and_add_another": False}
         page: HttpResponse = super().changeform_view(

@@ -18,7 +18,7 @@ from orgchart import catalogue
 from orgchart.admin.fields import LinesField, PolicyForm, Several, StrictDecoder, several
 from orgchart.admin.settings_form import BOARD_ONLY
 from orgchart.models import Agent, Organisation
-from orgchart.policy.vocabulary import KINDS, Kind, Office, Permission, ToolMode
+from orgchart.policy.vocabulary import KINDS, LOWEST_LEVEL, Kind, Office, Permission, ToolMode
 
 PERMISSIONS_FORM = _(
     "Write a JSON object with claim_task_type (a list of task types, or true for every type), "
@@ -52,7 +52,8 @@ class RoleEditForm(PolicyForm):
         several(self, "tools").offer(catalogue.bindable(), self.stored("tools"))
         several(self, "denied_tools").offer(catalogue.known(), self.stored("denied_tools"))
         if "level" in self.fields:
-            self.fields["level"].help_text = gettext("1 is the highest rank, 9 the lowest.")
+            rank = gettext("1 is the highest rank, %(lowest)s the lowest.")
+            self.fields["level"].help_text = rank % {"lowest": LOWEST_LEVEL}
         if isinstance(field := self.fields.get("permissions"), forms.JSONField):
             field.decoder = StrictDecoder
             field.error_messages["invalid"] = PERMISSIONS_FORM

@@ -28,7 +28,7 @@ from core.admin.refused import refuse_on_form
 from core.decision import Denied
 from core.people import person
 from core.permissions import Deed
-from orgchart.admin.choosing import address_of_form, choose_organisation
+from orgchart.admin.choosing import choose_organisation, redirect_to_organisation
 from orgchart.models import Organisation
 from tasks.intake.feedback import (
     MAX_AUTHOR,
@@ -133,7 +133,7 @@ def intake_page(model_admin: Any, request: HttpRequest) -> HttpResponse:
     organisation, context = page_context(model_admin, request, gettext("Add feedback"))
     if organisation is None:
         return choose_organisation(request, context)
-    if (there := address_of_form(request, organisation)) is not None:
+    if (there := redirect_to_organisation(request, organisation)) is not None:
         return there
     sent = request.POST if request.method == "POST" else None
     by_file = sent is not None and "_file" in sent

@@ -129,13 +129,14 @@ class TestATextOfThePolicy:
     """Its longest value can be exported and loaded again (Spec: packs 6); no longer is taken."""
 
     def seen(self, board, company, field, text):
+        """The page of a form, and what it shows of this text in the field."""
         model, column = field
         row = company.organisation
         if model is not Organisation:
             row = model.objects.filter(organisation=row).order_by("-pk").first()
-        self.page = edit_page(row) if model is Agent else change_page(row)
+        page = edit_page(row) if model is Agent else change_page(row)
         form = f"{model._meta.model_name}_form"
-        return preview(board, self.page, form, **{column: text}, reason=REASON)
+        return page, preview(board, page, form, **{column: text}, reason=REASON)
 
     @pytest.fixture
     def company(self):
@@ -143,8 +144,7 @@ class TestATextOfThePolicy:
 
     @pytest.mark.parametrize(("field", "longest"), LONGEST)
     def test_fits_into_a_pack(self, board, company, tmp_path, field, longest):
-        seen = self.seen(board, company, field, "x" * longest)
-        confirm(board, self.page, seen)
+        confirm(board, *self.seen(board, company, field, "x" * longest))
         model, column = field
         assert "x" * longest in str(model.objects.values_list(column, flat=True))
         export_pack(company.organisation, tmp_path / "pack")
@@ -152,7 +152,8 @@ class TestATextOfThePolicy:
 
     @pytest.mark.parametrize(("field", "longest"), LONGEST)
     def test_is_no_longer(self, board, company, field, longest):
-        html = self.seen(board, company, field, "x" * (longest + 1)).content.decode()
+        _, seen = self.seen(board, company, field, "x" * (longest + 1))
+        html = seen.content.decode()
         assert 'id="confirm-form"' not in html
         assert f"{longest} characters" in html
 

@@ -250,7 +250,16 @@ def _is_trusted(base: str, own: str, bases: Sequence[str]) -> bool:
     """Whether an image brings no instructions that were not checked."""
     if OFFICIAL.fullmatch(base) and not base.startswith("localhost"):
         return True
-    return base.startswith(own) or base in bases or any(_is_of(base, each) for each in bases)
+    return _is_own(base, own) or base in bases or any(_is_of(base, each) for each in bases)
+
+
+def _is_own(image: str, own: str) -> bool:
+    """Whether it is an image of this organisation, which has no slash.
+
+    What is before a slash could be a registry whose host begins like such an image:
+    `nexus-…-o1-x.example.org/app`.
+    """
+    return image.startswith(own) and "/" not in image
 
 
 def _is_of(image: str, place: str) -> bool:
@@ -264,11 +273,7 @@ def _is_of(image: str, place: str) -> bool:
 
 
 def _is_public_or_own(image: str, own: str) -> bool:
-    """Whether a name is no other organisation's image: plain, in place of a digest or its piece.
-
-    An image of this installation has no slash. What is before one could be a registry whose host
-    begins like an image of the own organisation, such as `nexus-…-o1-x.example.org/app`.
-    """
+    """Whether a name is no other organisation's image: plain, in place of a digest or its piece."""
     plain, variable, _ = image.partition("$")
     if not IMAGE.fullmatch(image) or "//" in image or HEXADECIMAL.fullmatch(image):
         return False
@@ -276,7 +281,7 @@ def _is_public_or_own(image: str, own: str) -> bool:
         return False  # it stands for the name, not for the tag
     if plain.partition(":")[0].lower() in PLACES:
         return False
-    return not OURS.search(image) or (image.startswith(own) and "/" not in image)
+    return not OURS.search(image) or _is_own(image, own)
 
 
 def _readings(text: str) -> Iterator[list[str]]:

@@ -17,13 +17,11 @@ from orgchart.staffing import deactivate_agent
 from tests.company import load_company
 from tests.contracts import world
 from tests.patience import wait_until
-from tests.workspace.git.world import BRANCH, Hands, ensure_repositories, needs_walls
+from tests.workspace.git.world import BRANCH, Hands, needs_walls
 from tests.workspace.watching import meanwhile
 from workspace import outside_calls
 from workspace.git import branches, pushing, reviews
-from workspace.git.bare_repository import Signature
-from workspace.git.models import Branch, BranchMove, Repository
-from workspace.git.repositories import bare_of
+from workspace.git.models import BranchMove, Repository
 
 pytestmark = [needs_walls, pytest.mark.django_db(transaction=True)]
 FILE = "src/search/index.py"
@@ -42,23 +40,6 @@ def nexus(transactional_db):
 
 def codes(answers):
     return sorted(each.code for each in answers)
-
-
-def put_on_main(organisation, path, text):
-    """Commit a file to the main branch, as somebody who may does."""
-    ensure_repositories(now=timezone.now())
-    bare = bare_of(organisation)
-    blob = bare.run("hash-object", "-w", "--stdin", stdin=text.encode()).decode().strip()
-    mode, kind, made = "100644", "blob", blob
-    for name in reversed(path.split("/")):
-        line = f"{mode} {kind} {made}\t{name}\n".encode()
-        made = bare.run("mktree", stdin=line).decode().strip()
-        mode, kind = "040000", "tree"
-    main = Branch.objects.get(name="main")
-    author = Signature(name="x", email="x@x", at=timezone.now())
-    moved = bare.commit(made, [main.commit], "news", author)
-    bare.run("update-ref", "refs/heads/main", moved)
-    Branch.objects.filter(id=main.id).update(commit=moved)
 
 
 class TestAtOnce:
@@ -266,10 +247,10 @@ class TestARunMeanwhile:
         hands.hire()
         hands.tree()
         if is_there_before:
-            put_on_main(nexus.organisation, "src/search/.env", "FIRST")
+            hands.put_on_main("src/search/.env", "FIRST")
         assert hands.branch().status == 200
         hands.write("src/search/test_look.py", self.LOOK)
-        put_on_main(nexus.organisation, "src/search/.env", "SECRET")
+        hands.put_on_main("src/search/.env", "SECRET")
         began = Event.objects.filter(action="run.started")
 
         def take_in_main():

@@ -370,19 +370,7 @@ class TestReviewPr:
         assert hands.git("show", f"main:{FILE}") == "better = 1"
 
     def test_says_where_both_sides_changed_the_same_lines(self, hands, judged):
-        bare = bare_of(hands.company.organisation)
-        main = hands.tip("main")
-        blob = bare.run("hash-object", "-w", "--stdin", stdin=b"theirs\n").decode().strip()
-        inner = (
-            bare.run("mktree", stdin=f"100644 blob {blob}\tindex.py\n".encode()).decode().strip()
-        )
-        middle = (
-            bare.run("mktree", stdin=f"040000 tree {inner}\tsearch\n".encode()).decode().strip()
-        )
-        tree = bare.run("mktree", stdin=f"040000 tree {middle}\tsrc\n".encode()).decode().strip()
-        author = reviews.Signature(name="x", email="x@x", at=world.now())
-        moved = bare.commit(tree, [main], "theirs", author)
-        Branch.objects.filter(name="main").update(commit=moved)
+        moved = hands.put_on_main(FILE, "theirs\n")
         answer = hands.review(approve=True)
         assert (answer.code, answer.body["details"]["conflicts"]) == ("INVALID_TRANSITION", [FILE])
         assert hands.tip("main") == moved

@@ -17,6 +17,7 @@ from orgchart.organisation_settings import enabled_modes
 from orgchart.policy.vocabulary import ToolMode
 from tests.company import Answer, Company
 from tests.contracts import world
+from workspace.git.bare_repository import Signature
 from workspace.git.models import Branch, Draft
 from workspace.git.repositories import bare_of, drafts_of, ensure_repository
 from workspace.sandbox import driver
@@ -128,6 +129,21 @@ class Hands:
         """What git says of the bare repository."""
         folder = bare_of(self.company.organisation).folder
         return run_git("--git-dir", str(folder), *words)
+
+    def put_on_main(self, path: str, text: str) -> str:
+        """Commit a tree of this one file to the main branch, as one who may; the commit."""
+        ensure_repositories(now=now())
+        bare = bare_of(self.company.organisation)
+        blob = bare.run("hash-object", "-w", "--stdin", stdin=text.encode()).decode().strip()
+        kind, made = "100644 blob", blob
+        for name in reversed(path.split("/")):
+            line = f"{kind} {made}\t{name}\n".encode()
+            kind, made = "040000 tree", bare.run("mktree", stdin=line).decode().strip()
+        author = Signature(name="x", email="x@x", at=now())
+        moved = bare.commit(made, [self.tip("main")], "theirs", author)
+        bare.run("update-ref", "refs/heads/main", moved)
+        Branch.objects.filter(name="main").update(commit=moved)
+        return moved
 
     def files_of(self, commit: str) -> list[str]:
         """The files that a commit of a draft changed."""
