@@ -8,9 +8,8 @@ from typing import TypeVar
 
 import structlog
 from django.db.models import Model, QuerySet
-from django.utils import timezone
 
-from core.database import after_commit
+from core.database import after_commit, database_now
 from documents.models import Document
 from documents.root import root
 from documents.tree import Missing, SafeTree, Unsafe
@@ -41,7 +40,7 @@ def write_document_on_commit(document_id: int) -> None:
 def _write_document(document_id: int) -> None:
     row = Document.objects.select_related("organisation").get(id=document_id)
     if write_file(row.organisation.slug, row.path, row.body):
-        Document.objects.filter(id=row.id, filed_at=None).update(filed_at=timezone.now())
+        Document.objects.filter(id=row.id, filed_at=None).update(filed_at=database_now())
 
 
 def write_file(organisation: str, path: str, text: str) -> bool:

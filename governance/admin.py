@@ -7,7 +7,6 @@ from functools import partial
 from typing import Any
 
 from django.db.models import Model
-from django.utils import timezone
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
@@ -15,6 +14,7 @@ from contracts.queries import open_contracts_of
 from core.actors import System
 from core.admin.acts import Act, ActRequest, Answer, ShownOnce, acts_for
 from core.admin.refused import refused_as_text
+from core.database import database_now
 from core.decision import Code, Denied, refuse
 from core.permissions import Deed
 from governance.cases import admin as case_admin  # noqa: F401  registers its tables
@@ -86,7 +86,7 @@ def _effects(agent: Agent, *, active: bool) -> str:
     caller = System(name="preview", organisation_id=agent.organisation_id)
     try:
         seen = change(
-            handle=agent.handle, caller=caller, now=timezone.now(), reason="preview", preview=True
+            handle=agent.handle, caller=caller, now=database_now(), reason="preview", preview=True
         )
     except Denied as refusal:
         return gettext("Not possible: %(sentence)s") % {"sentence": refused_as_text(refusal.deny)}

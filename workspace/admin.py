@@ -8,7 +8,6 @@ from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.template.response import TemplateResponse
 from django.urls import reverse
-from django.utils import timezone
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
@@ -25,6 +24,7 @@ from core.admin.base import (
 )
 from core.admin.browsing import ListButton
 from core.admin.contexts import admin_context
+from core.database import database_now
 from core.people import person, signed_in
 from core.permissions import Deed
 from workspace.builds import admin as builds_admin  # noqa: F401  registers its pages
@@ -189,7 +189,7 @@ class SkillAdmin(ActingAdmin):
             raise PermissionDenied(LOOK.permission)
         back = reverse("admin:workspace_skill_changelist")
         if request.method == "POST":
-            now = timezone.now()
+            now = database_now()
             said = _look(ActRequest(row=None, person=person(request, 0), data={}, now=now))
             self.message_user(request, str(said), messages.SUCCESS)
             return HttpResponseRedirect(back)

@@ -25,14 +25,13 @@ from django.http import (
 )
 from django.template.response import TemplateResponse
 from django.urls import URLPattern, path, reverse
-from django.utils import timezone
 from django.utils.translation import gettext
 
 from core.actions import Action
 from core.admin.bounded import cut, is_cut, part_of, several_organisations
 from core.admin.contexts import admin_context
 from core.control_characters import show_in_text
-from core.database import give_back_connection, retry_broken
+from core.database import database_now, give_back_connection, retry_broken
 from core.events import Event, record_event
 from core.labels import Text
 from core.people import ADMIN_TOOL, groups_of, organisations_of, signed_in
@@ -125,7 +124,7 @@ class ExportingAdmin:
 
     def _file(self, request: HttpRequest, rows: QuerySet[Any], kind: str) -> StreamingHttpResponse:
         opts = self.opts  # type: ignore[attr-defined]
-        now = timezone.now()
+        now = database_now()
         record_event(
             Event(
                 action=Action.LIST_EXPORTED,

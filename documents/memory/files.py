@@ -8,11 +8,10 @@ from collections.abc import Set as AbstractSet
 from contextlib import suppress
 
 from django.db import transaction
-from django.utils import timezone
 
 from core.actions import Action
 from core.actors import System
-from core.database import hold_lock, needs_transaction
+from core.database import database_now, hold_lock, needs_transaction
 from documents.files import tree_of, write_file
 from documents.memory import rules
 from documents.memory.entries import (
@@ -106,7 +105,7 @@ def _take_in(owner: MemoryOwner) -> MemoryFile | None:
     before = kept.text if kept else memory_text(entries)
     change = _change_of(before, found, _not_repeated(owner, before, found, entries))
     if change:
-        now = timezone.now()
+        now = database_now()
         number = insert_row(owner, change, now, person=EDITOR)
         record(
             Action.MEMORY_APPENDED,

@@ -11,7 +11,6 @@ from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.template.response import TemplateResponse
 from django.urls import reverse
-from django.utils import timezone
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
@@ -21,6 +20,7 @@ from core.admin.browsing import ListButton
 from core.admin.contexts import admin_context
 from core.admin.once import SentBefore, make_once
 from core.admin.refused import refuse_on_form
+from core.database import database_now
 from core.decision import Denied, Deny
 from core.ids import row_id
 from core.people import person, signed_in
@@ -119,7 +119,7 @@ class CaseAdmin(ActingAdmin):
         try:
             found = services.open_case_as_person(
                 person=who,
-                now=timezone.now(),
+                now=database_now(),
                 title=form.cleaned_data["title"],
                 request=form.cleaned_data["request"],
             )
@@ -130,7 +130,7 @@ class CaseAdmin(ActingAdmin):
                 refusal.deny,
                 subject=f"organisation:{organisation.slug}",
                 organisation_id=organisation.id,
-                now=timezone.now(),
+                now=database_now(),
             )
             return None
         self.message_user(
@@ -174,7 +174,7 @@ class CaseAdmin(ActingAdmin):
                     refusal,
                     subject=self.subject_of(row),
                     organisation_id=row.organisation_id,
-                    now=timezone.now(),
+                    now=database_now(),
                 )
             return super()._act_page(request, act, row, form)
         purpose = purpose_of_act(act.name, row, form.cleaned_data, shaped)

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from django.utils import timezone
 from django.utils.translation import gettext
 
 from core.actions import Action
+from core.database import database_now
 from governance.cases.content import digest_of
 from governance.cases.models import Artifact, Case
 from governance.cases.timeline import events_of_case
@@ -41,7 +41,7 @@ def verify_case(row: Case) -> CaseReport:
     sealed: EventsReport | None = None
     try:
         sealed = verify_events(
-            [each.seq for each in events], trusted=keys.trusted(), now=timezone.now()
+            [each.seq for each in events], trusted=keys.trusted(), now=database_now()
         )
     except (keys.KeyMissing, OSError) as problem:
         findings.append(

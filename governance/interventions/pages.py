@@ -17,6 +17,7 @@ from django_otp import devices_for_user, login
 
 from core.actions import Action
 from core.actors import Person
+from core.database import database_now
 from core.events import Event
 from core.people import signed_in
 from governance.cases.forms import BeginForm, EnrolForm
@@ -32,7 +33,7 @@ def codes_page(request: HttpRequest) -> HttpResponse:
 
     Who found an open session does not begin: the person would be asked for the finder's codes.
     """
-    username, now = request.user.get_username(), timezone.now()
+    username = request.user.get_username()
     enrolled = confirmation_codes.has_authenticator(username)
     begins = request.method == "POST" and not enrolled and "code" not in request.POST
     begin = BeginForm(
@@ -48,10 +49,10 @@ def codes_page(request: HttpRequest) -> HttpResponse:
     if not enrolled and form.is_valid():
         code = form.cleaned_data["code"]
         if device and confirmation_codes.enrol(
-            username=username, device_id=device.pk, code=code, clock=now
+            username=username, device_id=device.pk, code=code, clock=timezone.now()
         ):
             login(request, next(devices_for_user(request.user)))
-            _record(signed_in(request).on(0), now)
+            _record(signed_in(request).on(0), database_now())
             messages.success(request, gettext("Your authenticator is enrolled."))
             return HttpResponseRedirect(reverse("admin:confirmation_codes"))
         if confirmation_codes.has_authenticator(username):  # by another request, as a double click

@@ -8,7 +8,6 @@ from django.contrib import admin
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.urls import reverse
-from django.utils import timezone
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext
@@ -19,6 +18,7 @@ from core.admin.base import column, computed_column, in_hex, link, page_of_subje
 from core.admin.browsing import ReadOnlyAdmin
 from core.admin.happened import facts_of, happened
 from core.admin.refused import coded, reason_as_text, reason_of, shortened
+from core.database import database_now
 from ledger.admin.filters import (
     BY_ACTOR,
     BY_CODE,
@@ -174,7 +174,7 @@ class EventAdmin(ReadOnlyAdmin):
 
     def find(self, request: HttpRequest, rows: QuerySet[Event], term: str) -> QuerySet[Event]:
         """By every word of the search, each by its form."""
-        return find_events(rows, term, now=timezone.now())
+        return find_events(rows, term, now=database_now())
 
     @property
     def verify_address(self) -> str:

@@ -22,10 +22,10 @@ from django.db.models import (
 )
 from django.http import HttpRequest
 from django.urls import reverse
-from django.utils import timezone
 from django.utils.translation import gettext, ngettext
 
 from core.admin.charts import Chart, Series, count_chart
+from core.database import database_now
 from core.people import Organisations, signed_in
 from core.waiting import Turn
 from governance.cases import waiting
@@ -91,7 +91,7 @@ def figures(request: HttpRequest, turns: Sequence[Turn]) -> dict[str, Any]:
 
     `turns` are the decisions that wait: their organisations are shown first.
     """
-    now = timezone.now()
+    now = database_now()
     may, who = request.user.has_perm, signed_in(request)
     mine = visible_organisations(who)
     shown: dict[str, Any] = {"now": now, "groups": sorted(who.groups)}

@@ -13,10 +13,10 @@ from django.contrib.admin.views.main import ERROR_FLAG, ChangeList
 from django.db import DataError
 from django.http import Http404, HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
-from django.utils import timezone
 from django.utils.translation import gettext
 
 from core.admin.contexts import admin_context
+from core.database import database_now
 from core.decision import Code, deny
 from core.people import record_refused_person
 from nexus_site.console.membership import MembersOnly
@@ -101,7 +101,7 @@ class DeclaredLookups(AnyAdmin):
                     rule="the row exists in an organisation of yours (spec: people 35)",
                 ),
                 subject=f"page:{request.path}"[:200],
-                now=timezone.now(),
+                now=database_now(),
             )
         return not_found(request, Http404(object_id))
 

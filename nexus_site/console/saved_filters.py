@@ -10,11 +10,11 @@ from django.contrib.admin import ModelAdmin
 from django.core.exceptions import PermissionDenied
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect, QueryDict
 from django.urls import reverse
-from django.utils import timezone
 from django.utils.translation import gettext
 from django.views.decorators.http import require_POST
 
 from core.admin.refused import refused
+from core.database import database_now
 from core.decision import Denied
 from orgchart.people.filters import remove_filter, save_filter
 
@@ -40,7 +40,7 @@ def save_page(request: HttpRequest) -> HttpResponse:
             table=table.opts.label_lower,
             name=request.POST.get("name", ""),
             query=query,
-            now=timezone.now(),
+            now=database_now(),
         )
     except Denied as refusal:
         messages.error(request, refused(refusal.deny))

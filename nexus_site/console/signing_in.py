@@ -20,7 +20,6 @@ from django.contrib.auth.signals import user_login_failed
 from django.core.exceptions import ValidationError
 from django.db.models import Field
 from django.http import HttpRequest
-from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
 from core.actions import Action
@@ -177,7 +176,7 @@ def _record(
     event = Event(
         action=action,
         actor=by or ("system:sign-in" if failed or request is None else f"human:{name[:150]}"),
-        at=timezone.now(),
+        at=database_now(),
         subject=f"human:{name[:150]}",
         request_id=getattr(request, "request_id", ""),
         details=details,

@@ -17,11 +17,11 @@ from django.db.models import Field
 from django.http import HttpRequest, HttpResponse, HttpResponseBase
 from django.template.response import TemplateResponse
 from django.urls import URLPattern, path, reverse
-from django.utils import timezone
 from django.utils.functional import SimpleLazyObject
 from django.utils.translation import gettext_lazy as _
 from unfold.sites import UnfoldAdminSite
 
+from core.database import database_now
 from core.decision import Deny
 from core.people import SignedIn, record_refused_person, signed_in
 from core.permissions import BOARD, deed_of, group_refusal
@@ -51,7 +51,7 @@ def record_refusals(view: View) -> View:
             if request.method not in SAFE and request.user.is_authenticated:
                 deny = _refusal(signed_in(request), str(refusal) or request.path)
                 subject = f"page:{request.path}"
-                record_refused_person(request, deny, subject=subject, now=timezone.now())
+                record_refused_person(request, deny, subject=subject, now=database_now())
             raise
 
     return recorded

@@ -13,7 +13,6 @@ from django.db import transaction
 from django.db.models import Prefetch, Q, QuerySet
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
-from django.utils import timezone
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
@@ -25,6 +24,7 @@ from core.actions import Action
 from core.admin.acts import ActPages
 from core.admin.base import BrowseAdmin, chips, column, computed_column
 from core.admin.refused import refused
+from core.database import database_now
 from core.decision import Allow, Denied
 from core.events import Event
 from core.people import ADMIN_TOOL, SignedIn, record_refused_person, signed_in
@@ -52,7 +52,7 @@ def record_person(request: HttpRequest, person: User, action: Action, remark: st
         Event(
             action=action,
             actor=f"human:{who.username}",
-            at=timezone.now(),
+            at=database_now(),
             tool=ADMIN_TOOL,
             subject=f"human:{person.get_username()}",
             reason=remark,
@@ -191,7 +191,7 @@ class PersonAdmin(DjangoUserAdmin, ActPages):  # type: ignore[type-arg]  # only 
 
     def save_related(self, request: HttpRequest, form: Any, formsets: Any, change: bool) -> None:  # noqa: FBT001  Django's own signature
         """Groups and organisations, by the service that knows whether they wait for somebody."""
-        who, now = signed_in(request), timezone.now()
+        who, now = signed_in(request), database_now()
         user, wanted = form.instance, form.wanted
         if not change:  # a membership without a group gives no right, and shows them to the Board
             set_memberships(
@@ -239,7 +239,7 @@ class PersonAdmin(DjangoUserAdmin, ActPages):  # type: ignore[type-arg]  # only 
     def _refused(self, request: HttpRequest, refusal: Denied) -> HttpResponse:
         """Back to the same page, with the reason; the attempt is recorded."""
         subject = f"page:{request.path}"[:200]
-        record_refused_person(request, refusal.deny, subject=subject, now=timezone.now())
+        record_refused_person(request, refusal.deny, subject=subject, now=database_now())
         self.message_user(request, refused(refusal.deny), messages.ERROR)
         return HttpResponseRedirect(request.path)
 

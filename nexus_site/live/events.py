@@ -12,9 +12,9 @@ from django.contrib import admin
 from django.contrib.auth import get_user
 from django.db.models import QuerySet
 from django.http import QueryDict
-from django.utils import timezone
 from django_otp import DEVICE_ID_SESSION_KEY, devices_for_user
 
+from core.database import database_now
 from core.ids import row_id
 from core.people import Organisations, organisations_of
 from ledger.models import Event
@@ -119,4 +119,4 @@ class PageWatcher:
             rows = rows.filter(organisation_id=organisation)
         if self.asked.get("decision") in ("allow", "deny"):
             rows = rows.filter(decision=self.asked["decision"])
-        return find_events(rows, self.asked.get("q", "")[:200], now=timezone.now())
+        return find_events(rows, self.asked.get("q", "")[:200], now=database_now())

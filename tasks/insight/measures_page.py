@@ -9,12 +9,12 @@ from typing import Any
 
 from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
-from django.utils import timezone
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from core.admin.charts import Chart, Series, count_chart
 from core.admin.units import rough_duration
+from core.database import database_now
 from core.labels import Text
 from orgchart.admin.choosing import choose_organisation
 from orgchart.models import Organisation
@@ -100,7 +100,7 @@ def measures_page(model_admin: Any, request: HttpRequest) -> HttpResponse:
     asked = request.GET.get("days", "")
     period = next((one for one in PERIODS if one.name == asked), USUAL)
     context |= {"period": period, "periods": PERIODS}
-    context |= figures(organisation, period, timezone.now())
+    context |= figures(organisation, period, database_now())
     return TemplateResponse(request, "admin/nexus/task_measures.html", context)
 
 

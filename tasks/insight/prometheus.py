@@ -8,10 +8,10 @@ from __future__ import annotations
 from datetime import timedelta
 
 from django.db import connection
-from django.utils import timezone
 from prometheus_client import CollectorRegistry
 from prometheus_client.core import GaugeMetricFamily, Metric
 
+from core.database import database_now
 from core.kept import KeptMetrics
 from orgchart.models import Organisation
 from tasks.insight.measures import measure_tasks
@@ -42,7 +42,7 @@ def count_measures() -> list[Metric]:
         "What a measure counted: the part, and the whole it is a part of",
         labels=["organisation", "measure", "of"],
     )
-    until = timezone.now()
+    until = database_now()
     for organisation in Organisation.objects.order_by("id"):
         for figure in measure_tasks(organisation.id, since=until - PERIOD, until=until):
             labels = [str(organisation.id), figure.measure.name]

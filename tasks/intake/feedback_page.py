@@ -11,7 +11,6 @@ from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.template.response import TemplateResponse
 from django.urls import reverse
-from django.utils import timezone
 from django.utils.text import format_lazy
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
@@ -25,6 +24,7 @@ from unfold.widgets import (
 
 from core.admin.once import OnceForm, SentBefore, make_once
 from core.admin.refused import refuse_on_form
+from core.database import database_now
 from core.decision import Denied
 from core.people import person
 from core.permissions import Deed
@@ -162,7 +162,7 @@ def intake_page(model_admin: Any, request: HttpRequest) -> HttpResponse:
 
 def _add(request: HttpRequest, organisation: Organisation, form: ReportForm | UploadForm) -> str:
     """Add the reports and say how many; '' for a refusal, shown on the form and recorded."""
-    now = timezone.now()
+    now = database_now()
     try:
         source, items = form.read()
         kept, known = add_feedback(

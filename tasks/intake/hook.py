@@ -11,12 +11,11 @@ import structlog
 from django.conf import settings
 from django.db import transaction
 from django.http import HttpRequest, HttpResponse
-from django.utils import timezone
 from django.views.decorators.csrf import csrf_exempt
 from standardwebhooks import Webhook, WebhookVerificationError
 
 from core.actors import System
-from core.database import fetch_row
+from core.database import database_now, fetch_row
 from core.decision import Code, Denied, refuse
 from core.strictjson import read_object
 from orgchart.organisation_settings import merged, quota_of
@@ -96,7 +95,7 @@ def add_signed(hook: FeedbackHook, items: Sequence[FeedbackItem], size: int) -> 
     """
     system = System(name="feedback-hook", organisation_id=hook.organisation_id)
     with transaction.atomic():
-        kept, known = add_feedback(caller=system, items=items, source="hook", now=timezone.now())
+        kept, known = add_feedback(caller=system, items=items, source="hook", now=database_now())
         if kept:
             _require_room(hook, size, rows=kept + 1)  # and the event
     return kept, known

@@ -20,7 +20,6 @@ from django.http import (
 )
 from django.template.response import TemplateResponse
 from django.urls import reverse
-from django.utils import timezone
 from django.utils.translation import gettext
 
 from core.admin.refused import refused_as_text
@@ -229,7 +228,7 @@ def move_task(model_admin: Any, request: HttpRequest, task_pk: int) -> HttpRespo
             refusal.deny,
             subject=f"task:{task.organisation.slug}/{task.number}",
             organisation_id=task.organisation_id,
-            now=timezone.now(),
+            now=database_now(),
         )
         sentence = refused_as_text(for_people(refusal.deny, task.number, wanted))
         return _answer(request, task, sentence, {"code": refusal.deny.code.value}, status=409)

@@ -13,6 +13,7 @@ from django_otp.oath import totp
 from django_otp.plugins import otp_totp
 from django_otp.plugins.otp_totp.models import TOTPDevice
 
+from core.database import database_now
 from ledger.models import Event
 from nexus_site.console import known_browsers, signing_in
 
@@ -64,6 +65,17 @@ class TestSignIn:
         assert response.status_code == 200
         assert "one-time code is missing or wrong" in response.content.decode()
         assert client.get("/admin/").status_code == 302
+
+    @pytest.mark.parametrize("hours", [-5, 5])
+    def test_is_recorded_with_the_time_of_the_database(self, client, person, monkeypatch, hours):
+        """Else a machine hours behind another makes events that look too old to be unsealed."""
+        machine = timezone.now
+        monkeypatch.setattr(timezone, "now", lambda: machine() + timedelta(hours=hours))
+        sign_in(client, password="wrong")
+        sign_in(client)
+        apart = [abs(at - database_now()) for at in Event.objects.values_list("at", flat=True)]
+        assert len(apart) >= 2
+        assert max(apart) < timedelta(minutes=5)
 
     def test_reads_out_why_it_refused(self, client, person):
         html = sign_in(client, password="wrong").content.decode()

@@ -10,7 +10,6 @@ from django.contrib import admin
 from django.db.models import Q, QuerySet
 from django.http import HttpRequest
 from django.urls import reverse
-from django.utils import timezone
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 from django.utils.timesince import timeuntil
@@ -19,6 +18,7 @@ from django.utils.translation import gettext_lazy as _
 
 from core.admin.acts import Act, ActingAdmin, ActRequest, Answer
 from core.admin.base import block, chips, choice_column, computed_column, shown_column
+from core.database import database_now
 from core.events import text
 from core.ids import row_id
 from core.people import signed_in
@@ -110,7 +110,7 @@ class FrameAdmin(ActingAdmin):
             ]
         )
         return {
-            "tree": tree(found[:SHOWN], now=timezone.now()),
+            "tree": tree(found[:SHOWN], now=database_now()),
             "shown": min(len(found), SHOWN),
             "more": len(found) > SHOWN,
         }
