@@ -99,6 +99,11 @@ class Contract(models.Model):
             models.Index(
                 fields=["state", "-id"], condition=Q(state__in=OPEN_STATES), name="contract_open"
             ),
+            models.Index(
+                fields=["deadline", "id", "organisation"],
+                condition=Q(state__in=OPEN_STATES, deadline__isnull=False),
+                name="contract_due",
+            ),
             models.Index(fields=["assignee", "-id"], name="contract_assigned"),
             models.Index(fields=["assignee", "state", "-id"], name="contract_assigned_state"),
             models.Index(fields=["issuer", "-id"], name="contract_issued"),

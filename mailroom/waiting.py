@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from django.db.models import Q, QuerySet
+from django.db.models import Exists, OuterRef, Q, QuerySet
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
@@ -36,7 +36,9 @@ def _show_escalation(row: Escalation) -> Waiting:
 
 def _reports(viewer: Viewer) -> QuerySet[Any]:
     """Unread mail to the Board; an escalation waits as one."""
-    rows = Mail.objects.filter(recipient=None, read_at=None, escalation=None, sender__isnull=False)
+    rows = Mail.objects.filter(recipient=None, read_at=None, sender__isnull=False)
+    # As an outer join PostgreSQL would read all escalations, where many mails are unread.
+    rows = rows.exclude(Exists(Escalation.objects.filter(mail_id=OuterRef("id"))))
     return viewer.sees(rows).select_related("organisation").defer("body", "route_log")
 
 

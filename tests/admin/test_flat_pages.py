@@ -109,6 +109,33 @@ def test_pages_read_what_is_open_or_a_page(years, board):
     assert read.too_much() == []
 
 
+UNENDED = """
+    INSERT INTO contracts_contract (id, kind, issuer_name, title, body, priority, mode,
+        workspace_scope, assigned_branch, grants, environment, artifact, currency, state, version,
+        created_at, closed_by, closed_reason, assignee_id, issuer_id, notice_id, organisation_id,
+        deadline)
+    SELECT replace(replace(mail.id, 'MAIL', 'CON'), 'fill', 'open'), 'work', 'it_manager',
+        'Work', '', 'medium', 'chat_safe', '{}', '', '[]', '', '', '', 'pending', 1, now(), '', '',
+        agent.id, agent.reports_to_id, mail.id, mail.organisation_id,
+        now() + interval '1 day'
+    FROM mailroom_mail AS mail, orgchart_agent AS agent
+    WHERE mail.id LIKE '%%-fill' AND agent.handle = 'extra_1' LIMIT %s
+"""
+
+
+def test_the_number_of_what_waits_costs_nothing_of_what_goes_on(years, board):
+    with connection.cursor() as cursor:
+        cursor.execute(UNENDED, [4 * FEW])
+    renew_statistics("contracts_contract")
+    read = Read()
+    with read.by("a page"):
+        assert board.get(list_page(Organisation)).status_code == 200
+    ((sql, (_, values, kept)),) = [
+        (sql, at) for sql, at in read.asked.items() if "place_of_kind" in sql
+    ]
+    assert rows_touched(sql, values, kept=kept) < FEW
+
+
 def values_of(chosen, agent):
     """Values of a filter, those that few rows have among them."""
     if isinstance(chosen, MomentFilter):
