@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import islice
 from typing import Any
 
 from django import forms
@@ -26,6 +27,8 @@ from orgchart.policy_cache import current_policy
 from toolbox.registry import REGISTRY
 from toolbox.rules import Holder, effective_tools
 
+MOST_TRIED = 20
+"""Organisations whose policies are read to find one that has something to show."""
 MOST_CHOICES = 200
 """Agents that a chooser lists; in a larger company their handle is typed."""
 
@@ -166,11 +169,14 @@ def _asked(request: HttpRequest, organisations: dict[int, str]) -> dict[str, Any
 
 
 def _chosen(request: HttpRequest, organisations: dict[int, str]) -> Policy:
-    """The organisation asked for; else the first by name of two agents who may write each other."""
+    """The organisation asked for; else one of the first by name.
+
+    It is one with two agents who may write to each other, where there is such a one among them.
+    """
     number = row_id(request.GET.get("organisation", ""))
     if number in organisations:
         return current_policy(number)
-    policies = (current_policy(key) for key in organisations)
+    policies = (current_policy(key) for key in islice(organisations, MOST_TRIED))
     found = next((policy for policy in policies if any(_correspondents(policy))), None)
     return found or current_policy(next(iter(organisations)))
 

@@ -14,8 +14,9 @@ from django.utils import timezone
 from core.permissions import PeopleGroup
 from mailroom.delivery import send_as
 from mailroom.models import Escalation
-from nexus_site.console import counting, dashboard
+from nexus_site.console import counting, dashboard, explain
 from orgchart.models import Membership, Organisation, Pause
+from orgchart.policy_cache import current_policy
 from tests.admin.forms import confirm, preview
 from tests.admin.places import change_page
 from tests.browser.day import day_of
@@ -249,6 +250,21 @@ class TestExplain:
         assert "<strong>Allowed</strong>" in html
         back = {"agent": proposed["recipient"], "recipient": proposed["agent"]}
         assert "CONTACT_DENIED" not in self.ask(observer, company, ask="mail", **back, type="info")
+
+    def test_opens_on_one_of_the_first_where_many_have_nothing_to_show(
+        self, observer, company, monkeypatch
+    ):
+        made, read = make_organisations(explain.MOST_TRIED + 5), []
+        Organisation.objects.filter(id=company.organisation.id).update(name="~ the last")
+        join(get_user_model().objects.get(username="observer"), *made)
+
+        def read_policy(organisation_id):
+            read.append(organisation_id)
+            return current_policy(organisation_id)
+
+        monkeypatch.setattr(explain, "current_policy", read_policy)
+        assert observer.get("/admin/explain/").status_code == 200
+        assert len(read) == explain.MOST_TRIED + 1
 
     def test_opens_on_another_recipient_for_each_agent(self, observer, company):
         for agent in company.policy.agents:
