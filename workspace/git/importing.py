@@ -49,6 +49,8 @@ KEPT = 86_400
 """Seconds after which a folder that no row took is deleted."""
 MOST_NAME = 200
 """Characters of a branch's name, as the tables take it."""
+SHA1 = 40
+"""Characters of a commit's id in our other repositories, such as that of drafts."""
 FIRST_MESSAGE = "Begin the repository"
 
 
@@ -160,6 +162,7 @@ def _clone(folder: Path, source: str, organisation: Organisation) -> tuple[str, 
 
     words = [
         *("clone", "--quiet", "--bare", "--no-local", "--no-tags", "--single-branch"),
+        "--reject-shallow",  # the repository of drafts would lack its oldest commits' parents
         *("--template=", "--config", "core.sharedRepository=0644"),
         *(f"--upload-pack={other_side(source, 'upload-pack')}", "--", source, str(folder)),
     ]
@@ -179,6 +182,8 @@ def _clone(folder: Path, source: str, organisation: Organisation) -> tuple[str, 
         commit = bare.commit_at(f"refs/heads/{main}")
         if not commit:
             raise GitFailed("clone", 0, b"it has no commit on its default branch")  # noqa: TRY301
+        if len(commit) != SHA1:
+            raise GitFailed("clone", 0, b"its commits have SHA-256 names, not SHA-1")  # noqa: TRY301
         _require_room(bare, commit, organisation)
         _require_readable(bare, commit)
         bare.run("remote", "remove", "origin")

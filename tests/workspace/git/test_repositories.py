@@ -201,6 +201,25 @@ class TestImport:
         time.sleep(3)
         assert not (tmp_path / "ran").exists()
 
+    def test_takes_no_history_that_is_cut_off(self, nexus, other):
+        """The repository of drafts does not know where, and would never be packed again."""
+        work, shallow = other.with_name("work"), other.with_name("shallow.git")
+        me = ("-c", "user.name=x", "-c", "user.email=x@x")
+        run_git(*me, "commit", "--allow-empty", "-qm", "second", cwd=work)
+        run_git("clone", "--quiet", "--bare", "--depth=1", f"file://{work}", str(shallow))
+        ensure_repositories(now=timezone.now())
+        with pytest.raises(CommandError, match="source repository is shallow"):
+            set_repository(shallow)
+
+    def test_takes_no_commits_that_the_repository_of_drafts_cannot_name(self, nexus, tmp_path):
+        work = tmp_path / "sha256"
+        run_git("init", "--quiet", "--object-format=sha256", str(work))
+        me = ("-c", "user.name=x", "-c", "user.email=x@x")
+        run_git(*me, "commit", "--allow-empty", "-qm", "first", cwd=work)
+        ensure_repositories(now=timezone.now())
+        with pytest.raises(CommandError, match="SHA-256 names"):
+            set_repository(work)
+
     def test_leaves_no_program_that_git_began_and_did_not_wait_for(self):
         """As the one that speaks https, where git has failed and the other machine is silent."""
         begun = "alias.begin=!sleep 600 >/dev/null 2>&1 & echo $!"
