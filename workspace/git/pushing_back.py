@@ -114,7 +114,7 @@ def _record(
 
 def _push(repository: Repository, commit: str, seconds: float) -> None:
     bare = bare_of(repository.organisation)
-    words = [f"--git-dir={bare.folder}", "push", "--porcelain", "--no-verify",
+    words = [f"--git-dir={bare.folder}", "push", "--no-verify",
              f"--receive-pack={other_side(repository.source, 'receive-pack')}", "--",
              repository.source, f"{commit}:refs/heads/{repository.main}"]  # fmt: skip
     try:
@@ -126,9 +126,10 @@ def _push(repository: Repository, commit: str, seconds: float) -> None:
                 watch=partial(_require_little, apart),
             )
             if done.returncode != 0:
-                # What it refused, and why; the rest of the output is of no use without that.
-                lines = done.stdout.splitlines(keepends=True)
-                refused = b"".join(line for line in lines if line.startswith(b"!"))
+                # What it refused, and why; the rest is of no use without that. With --porcelain it
+                # would be output, of which the other machine chooses the length.
+                lines = done.stderr.splitlines(keepends=True)
+                refused = b"".join(line for line in lines if line.startswith(b" ! "))
                 raise GitFailed("push", done.returncode, refused + done.stderr)  # noqa: TRY301
     except GitFailed as problem:
         raise refuse(

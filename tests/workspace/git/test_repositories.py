@@ -2,6 +2,7 @@
 
 import os
 import shutil
+import sys
 import time
 from dataclasses import replace
 from datetime import timedelta
@@ -87,6 +88,18 @@ def prepared(nexus):
     return list(bare_of(nexus.organisation).folder.parent.glob("*import-*"))
 
 
+REPORTING = """
+import sys
+send = lambda *lines: [print(f"{{len(each) + 4:04x}}{{each}}", end="") for each in lines]
+send("{} refs/heads/trunk\\0report-status")
+print("0000", end="", flush=True)
+sys.stdin.buffer.read()
+send("unpack ok", "ok refs/heads/trunk")
+for number in range(100):
+    send("ok refs/heads/trunk", "option refname refs/heads/" + "x" * 60_000)
+print("0000", end="", flush=True)
+"""
+"""The other side of a push, at the commit that is filled in."""
 KINDS = ("100644 blob", *["040000 tree"] * 9)
 
 
@@ -975,6 +988,24 @@ class TestPushBack:
                 )  # fmt: skip
         assert usage_of(bare_of(row.organisation).folder)[0] < pushing_back.MOST_FETCHED
 
+    def test_keeps_no_report_without_end(self, hands, other, tmp_path, monkeypatch):
+        """Git keeps, and prints, each line of what the other machine says of the push."""
+        set_repository(other)
+        self.merged(hands)
+        script, printed, at_work = tmp_path / "receive-pack", [], pushing_back.run_git
+        script.write_text(f"#!{sys.executable}\n{REPORTING.format(self.at(other))}")
+        script.chmod(0o755)
+
+        def seen(*words, **options):
+            done = at_work(*words, **options)
+            printed.append(len(done.stdout))
+            return done
+
+        monkeypatch.setattr(pushing_back, "other_side", lambda *_: str(script))
+        monkeypatch.setattr(pushing_back, "run_git", seen)
+        assert pushed_back_by_system(hands.company) == hands.tip("trunk")
+        assert printed == [0]
+
     def test_runs_nothing_that_the_other_repository_names(self, hands, other, tmp_path):
         """Its hooks, and the command for the refs of repositories that lend it objects."""
         set_repository(other)
@@ -1046,7 +1077,7 @@ class TestPushBack:
                 caller=hands.company.person("Board"),
             )  # fmt: skip
         assert refusal.value.deny.code is Code.INVALID_TRANSITION
-        assert "[rejected] (fetch first)" in str(refusal.value)  # why, in git's words
+        assert "(fetch first)" in str(refusal.value)  # why, in git's words
         assert self.at(other) == moved
         assert not Event.objects.filter(action="repository.pushed_back").exists()
 
