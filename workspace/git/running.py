@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import errno
 import os
-import resource
+import shutil
 import signal
 import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -22,6 +21,10 @@ SECONDS = 120
 
 MEMORY = 2048 * 1024 * 1024
 """Bytes of memory that git and each program that it starts may hold: agents write what it reads."""
+
+LIMITED = 'ulimit -d "$0" 2>/dev/null; exec git "$@"'
+"""Git with at most so many KiB of memory, or with the smaller limit that holds already. A limit
+that is set once git works would not hold for the programs that it has begun by then."""
 
 MOST_SAID = 64 * 1024
 """Bytes of what git says of errors that are kept: another machine writes them, too."""
@@ -137,9 +140,17 @@ def started(
     stdin: int = subprocess.DEVNULL,
 ) -> Iterator[subprocess.Popen[bytes]]:
     """Git at work, with limited memory; at the end it and what it began is killed."""
+    if shutil.which("git", path=ENVIRONMENT["PATH"]) is None:
+        raise refuse(
+            Code.DRIVER_UNAVAILABLE,
+            "git is not installed on this installation",
+            "go on without it; ask the people who run this installation to install git",
+            rule="git is installed",
+            driver="git",
+        )
     try:
         process = subprocess.Popen(
-            ["git", *words],
+            ["/bin/sh", "-c", LIMITED, str(MEMORY // 1024), *words],
             stdin=stdin,
             stdout=subprocess.PIPE,
             stderr=errors,
@@ -147,23 +158,12 @@ def started(
             env={**ENVIRONMENT, **environment},
             process_group=0,
         )
-    except FileNotFoundError:
-        raise refuse(
-            Code.DRIVER_UNAVAILABLE,
-            "git is not installed on this installation",
-            "go on without it; ask the people who run this installation to install git",
-            rule="git is installed",
-            driver="git",
-        ) from None
     except OSError as problem:
         if problem.errno in NO_PROGRAMS:
             raise Denied(MACHINE_IS_FULL) from problem
         raise
     with process:
         try:
-            if sys.platform == "linux":
-                with suppress(ProcessLookupError):  # it has ended already
-                    resource.prlimit(process.pid, resource.RLIMIT_DATA, (MEMORY, MEMORY))
             yield process
         finally:
             # Where git itself has ended, what it began may wait for another machine for ever.

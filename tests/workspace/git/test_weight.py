@@ -1,6 +1,7 @@
 """What agents can make the repositories weigh, and how they lose weight again."""
 
 import os
+import threading
 from dataclasses import replace
 from datetime import timedelta
 
@@ -81,6 +82,23 @@ class TestACommand:
         (tmp_path / "git").chmod(0o755)
         monkeypatch.setitem(running.ENVIRONMENT, "PATH", f"{tmp_path}:/usr/bin:/bin")
         assert int(running.run_git(["x"], b"x" * 1_000_000, seconds=20).stdout) == 1_000_000
+
+    def test_begins_no_program_without_its_limit_of_memory(self):
+        """Not in a busy process either: one that speaks https takes what another machine sends."""
+        asks = ["-c", "alias.asks=!ulimit -d", "asks"]
+        ended = threading.Event()
+
+        def work():
+            while not ended.is_set():
+                sum(range(2000))
+
+        for _ in range(4):
+            threading.Thread(target=work, daemon=True).start()
+        try:
+            found = {running.run_git(asks).stdout.strip() for _ in range(5)}
+        finally:
+            ended.set()
+        assert found == {b"%d" % (running.MEMORY // 1024)}
 
 
 class TestGarbage:
