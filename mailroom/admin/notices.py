@@ -40,6 +40,7 @@ def _resend(call: ActRequest) -> Answer:
         caller=call.person,
         now=call.now,
         with_others=bool(call.data["with_others"]),
+        expected_version=call.version,
     )
     if count > 1:
         return gettext("%(count)s notices are sent again with the same ids.") % {"count": count}
@@ -71,6 +72,7 @@ RESEND = Act(
     perform=_resend,
     form=ResendForm,
     possible=lambda row: row.state == NoticeState.DEAD,
+    version=lambda row: current_policy(row.organisation_id).version,
     facts=_facts,
     text=lambda row: json.dumps(row.payload, indent=2, ensure_ascii=False),
 )

@@ -23,7 +23,7 @@ from core.actions import Action
 from core.actors import Actor, Person, System
 from core.control_characters import show_in_text
 from core.database import hold_lock, needs_transaction, planned_for_values, rows_of_array
-from core.decision import Code, Denied, refuse
+from core.decision import Code, Denied, refuse, require_version
 from core.events import Event
 from core.machines import Swap, swap
 from core.permissions import Deed, require_deed
@@ -337,13 +337,20 @@ def _as_subject(text: str) -> str:
 
 
 def resend(
-    *, notice_id: int, reason: str, caller: Person, now: datetime, with_others: bool = False
+    *,
+    notice_id: int,
+    reason: str,
+    caller: Person,
+    now: datetime,
+    with_others: bool = False,
+    expected_version: int | None = None,
 ) -> int:
     """Give a dead notice its attempts again, and `with_others` all dead ones of its organisation
     and channel, MOST_RESENT at most; returns how many these were.
 
-    The receiver gets the same event id. Raises Denied NOT_YOURS for a person of another group,
-    NOT_FOUND, INVALID_TRANSITION for a notice that is not dead, or not any more.
+    The receiver gets the same event id. `expected_version` is the organisation's that said where
+    they go. Raises Denied NOT_YOURS for a person of another group, NOT_FOUND, INVALID_TRANSITION
+    for a notice that is not dead, or not any more, VERSION_MISMATCH.
     """
     require_deed(caller, Deed.RESEND_NOTICE, reason=reason)
     mine = OutgoingNotice.objects.filter(organisation_id=caller.organisation_id)
@@ -354,6 +361,12 @@ def resend(
         raise _not_dead(row.state)
     with transaction.atomic():
         hold_lock("notices sent again", caller.organisation_id)
+        require_version(
+            "the organisation",
+            "open the page again: it shows where the notice goes now",
+            expected=expected_version,
+            current=current_policy(caller.organisation_id).version,
+        )
         if not _start_again(row, caller, reason, now):
             raise _not_dead(NoticeState.PENDING)
         others = mine.filter(channel=row.channel, state=NoticeState.DEAD).order_by("id")

@@ -3,6 +3,7 @@
 from datetime import timedelta
 
 import pytest
+from django.core.management import call_command
 
 from core.permissions import PeopleGroup
 from ledger.models import Event
@@ -191,11 +192,21 @@ class TestANotice:
         assert (event.actor, event.reason) == ("human:board", "It is up again.")
         assert "notice.resent" in board.get(page.replace("resend", "history")).content.decode()
 
+    def test_goes_nowhere_else_than_its_page_said(self, board, dead):
+        """Another person may have changed the address while the page was open."""
+        page = act_page(dead, "resend")
+        read = filled(board, page, "act-form", reason="It is up again.")
+        call_command("org", "set", "nexus", "board_webhook=https://other.example/hook")
+        assert "changed after you" in board.post(page, read).content.decode()
+        assert refused().code == "VERSION_MISMATCH"
+        assert OutgoingNotice.objects.get(id=dead.id).state == "dead"
+
     def test_that_waits_is_not(self, board, dead):
         OutgoingNotice.objects.update(state="pending")
         page = act_page(dead, "resend")
         assert "is not possible now" in board.get(page).content.decode()
-        assert board.post(page, {"reason": "Now."}).status_code == 200
+        version = Organisation.objects.get().policy_version
+        assert board.post(page, {"reason": "Now.", "version": version}).status_code == 200
         assert refused().code == "INVALID_TRANSITION"
 
     @pytest.mark.parametrize("desk", OTHERS)
