@@ -28,6 +28,7 @@ from core.actors import Actor, Person
 from core.database import fetch_row, hold_lock, insert_with_free_id
 from core.decision import Code, Denied, Deny, refuse, require
 from core.ids import timed_id
+from core.people import require_still
 from core.permissions import Deed, require_deed
 from documents.rules import department_to_file_in
 from ledger.services import record
@@ -104,11 +105,13 @@ def _count_open(caller: Caller) -> int:
 def issue_for_board(*, person: Person, draft: ContractDraft, now: datetime) -> IssuedContract:
     """Issue a contract of the Board to the top agent (Spec: contracts 9).
 
-    Raises Denied NOT_YOURS for a person of another group, LEVEL_DENIED for another assignee.
+    Raises Denied NOT_YOURS for a person of another group, or who has left it meanwhile;
+    LEVEL_DENIED for another assignee.
     """
     require_deed(person, Deed.ISSUE_CONTRACT)
     with transaction.atomic():
         policy = _lock_policy(person.organisation_id)
+        require_still(person)
         return _decide_and_issue_for_board(person, draft, policy, now)
 
 

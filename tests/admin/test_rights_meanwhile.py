@@ -3,6 +3,8 @@
 import pytest
 from django.contrib.auth import get_user_model
 
+from contracts.issuing.drafts import ContractDraft
+from contracts.issuing.services import issue_for_board
 from core.decision import Denied
 from core.people import person_named
 from core.permissions import PeopleGroup
@@ -39,7 +41,12 @@ def reject(person, company, now):
     reject_change(change_id=row.id, expected_version=None, caller=person, now=now, reason="No.")
 
 
-ACTS = [change_a_setting, issue_a_key, pause, reject]
+def issue_a_contract(person, company, now):
+    draft = ContractDraft(to="ceo", title="Sell", body="Sell it.")
+    issue_for_board(person=person, draft=draft, now=now)
+
+
+ACTS = [change_a_setting, issue_a_key, pause, reject, issue_a_contract]
 
 
 @pytest.fixture
