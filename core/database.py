@@ -198,8 +198,9 @@ def fetch_each(
 def retry_broken(work: Callable[[], T], *, is_repeatable: bool = False) -> T:
     """Do it again where PostgreSQL broke a deadlock: the transaction has left nothing behind.
 
-    Work that changes nothing when it is repeated is also done once more where the connection was
-    lost. Of other work no one can say whether it was committed.
+    Give it no work that also acts outside of the database, unless that can be repeated. Work that
+    changes nothing when it is repeated is also done once more where the connection was lost. Of
+    other work no one can say whether it was committed.
     """
     left = {True: int(is_repeatable), False: TRIES - 1}
     while True:
@@ -207,7 +208,7 @@ def retry_broken(work: Callable[[], T], *, is_repeatable: bool = False) -> T:
             return work()
         except Error as problem:
             lost = is_lost(problem)
-            if not left[lost] or not (_has_ended(problem) if lost else _is_broken(problem)):
+            if not left[lost] or not (_has_ended(problem) if lost else is_broken(problem)):
                 raise
             left[lost] -= 1
             if lost and not connection.in_atomic_block:
@@ -234,8 +235,13 @@ def _has_ended(problem: BaseException) -> bool:
     return not isinstance(problem.__cause__, in_vain)
 
 
-def _is_broken(problem: BaseException) -> bool:
-    return getattr(problem.__cause__, "sqlstate", "") in BROKEN
+def is_broken(problem: BaseException | None) -> bool:
+    """Whether the cause is a transaction that PostgreSQL ended for the sake of another one."""
+    while problem is not None:
+        if getattr(problem, "sqlstate", "") in BROKEN:
+            return True
+        problem = problem.__cause__ or problem.__context__
+    return False
 
 
 def violated_constraint(problem: IntegrityError) -> str:

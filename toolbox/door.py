@@ -145,17 +145,18 @@ def _answer_outside(
     """Answer a call whose tool waits for others: no transaction is open meanwhile.
 
     The key is claimed before and the answer kept after, so the work is done at most once: where
-    this process dies in between, a repetition is refused. Where the connection was lost, only work
-    that changes nothing more when it is repeated is tried a second time. What was read is not told
-    to a caller whose key was revoked meanwhile (Spec: wire 3).
+    this process dies in between, a repetition is refused. Where the connection was lost, or
+    PostgreSQL broke a deadlock, only work that changes nothing more when it is repeated is tried
+    again. What was read is not told to a caller whose key was revoked meanwhile (Spec: wire 3).
     """
     with transaction.atomic():
         kept = idempotency.begin(caller, key, params, now=now)
     if kept is not None:
         return Answer(kept.status, kept.body, {REPLAYED: "true"})
     try:
+        done = partial(work, caller)
         repeatable = tool.read_only or tool.idempotent
-        answer = Answer(200, retry_broken(partial(work, caller), is_repeatable=repeatable))
+        answer = Answer(200, retry_broken(done, is_repeatable=True) if repeatable else done())
         if tool.read_only:
             policy_now(caller)  # raises
     except Denied as refusal:

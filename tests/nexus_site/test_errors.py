@@ -48,6 +48,7 @@ class TestAFaultOfTheDatabase:
         [
             (psycopg.errors.DiskFull(), 507, "disk"),
             (psycopg.OperationalError(), 503, "interrupted"),
+            (psycopg.errors.DeadlockDetected(), 503, "interrupted"),
             (psycopg.errors.DivisionByZero(), 500, "Something failed here"),
         ],
     )

@@ -1,11 +1,14 @@
 """The door when the database breaks a deadlock, and when something of ours breaks."""
 
+from dataclasses import replace
+
 import pytest
 from django.db import OperationalError
 
 from core.database import BROKEN, TRIES
 from mailroom.models import Mail
 from toolbox import door
+from toolbox.registry import REGISTRY
 
 MAIL = {"to": "it_manager", "type": "info", "subject": "Hello", "body": "A word."}
 KEY = {"Idempotency-Key": "once"}
@@ -49,12 +52,22 @@ class TestABrokenDeadlock:
         assert seen == [MAIL] * TRIES
         assert Mail.objects.count() == 1
 
-    def test_is_our_fault_when_it_stays(self, nexus, breaking):
+    def test_is_an_interruption_when_it_stays(self, nexus, breaking):
         seen = breaking(*["40P01"] * TRIES)
         answer = nexus.call("backend_worker", "send_mail", **MAIL)
-        assert (answer.status, answer.code) == (500, "INTERNAL")
+        assert (answer.status, answer.code) == (503, "DATABASE_UNAVAILABLE")
         assert len(seen) == TRIES
         assert not Mail.objects.exists()
+
+    def test_is_no_second_review_run_or_build(self, nexus, breaking, monkeypatch):
+        """What a tool did outside of the database was there, and was done once more."""
+        outside = replace(REGISTRY.get("send_mail"), acts_outside=True)
+        monkeypatch.setitem(REGISTRY._tools, "send_mail", outside)
+        seen = breaking("40P01")
+        answer = nexus.call("backend_worker", "send_mail", KEY, **MAIL)
+        assert (answer.status, answer.code, len(seen)) == (503, "DATABASE_UNAVAILABLE", 1)
+        again = nexus.call("backend_worker", "send_mail", KEY, **MAIL)
+        assert (again.code, len(seen)) == ("IDEMPOTENCY_MISMATCH", 1)
 
 
 class TestWhatIsWrong:

@@ -7,6 +7,7 @@ from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 
+import psycopg
 import pytest
 from django.contrib.auth import get_user_model
 from django.contrib.auth.models import Group
@@ -52,6 +53,7 @@ OTHERS_END = """
 SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity
 WHERE datname = current_database() AND pid <> pg_backend_pid()
 """
+BLOCKED = "SELECT count(*) FROM pg_stat_activity WHERE %s = ANY(pg_blocking_pids(pid))"
 LONG = f"""import subprocess, time
 
 
@@ -83,6 +85,13 @@ def daemons():
 
 def is_started():
     return Run.objects.exclude(started_at=None).exists()
+
+
+def is_waiting(pid):
+    """Whether a connection waits for a lock of this process of the database."""
+    with connection.cursor() as cursor:
+        cursor.execute(BLOCKED, [pid])
+        return cursor.fetchone()[0] > 0
 
 
 def begun(caller):
@@ -153,6 +162,29 @@ class TestALongRun:
         assert "30 passed" in result["output"]
         row = Run.objects.get()
         assert (row.exit_status, row.output_sha256) == (0, result["output_sha256"])
+        assert Event.objects.filter(action="run.ended").count() == 1
+
+    def test_goes_on_and_is_no_second_run_where_postgresql_breaks_a_deadlock(self, backend, write):
+        """The program ran up to three times for one call, and left a run for each."""
+        write("tests/test_talks.py", TALKS)
+        broken = []
+
+        def lock_in_the_opposite_order():
+            wait_until(lambda: printed(backend))
+            given = connection.get_connection_params()
+            where = {n: given[n] for n in ("dbname", "user", "host", "port") if given.get(n)}
+            with psycopg.connect(**where) as other:
+                other.execute("SELECT FROM workspace_run FOR UPDATE")
+                wait_until(lambda: is_waiting(other.info.backend_pid))
+                other.execute("LOCK TABLE workspace_run")  # who waits longest is the victim
+                broken.append(not is_waiting(other.info.backend_pid))
+                other.rollback()
+
+        with meanwhile(lock_in_the_opposite_order):
+            result = call(backend, "run_test", paths=["tests/"])["result"]
+        assert broken
+        assert result["exit_code"] == 0, result["output"]
+        assert Run.objects.get().exit_status == 0
         assert Event.objects.filter(action="run.ended").count() == 1
 
     @pytest.mark.parametrize("is_saved", [False, True])

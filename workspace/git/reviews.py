@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from datetime import datetime
+from functools import partial
 
 from django.conf import settings
 from django.db import transaction
@@ -14,7 +15,7 @@ from contracts.rules import ContractFacts, can_see
 from contracts.store import contract_facts, makers_among, writers_of_terms
 from contracts.vocabulary import AT_WORK
 from core.actions import Action
-from core.database import hold_lock, needs_transaction
+from core.database import hold_lock, needs_transaction, retry_broken
 from core.decision import Allow, Code, Decision, Denied, refuse
 from ledger.services import record
 from mailroom.delivery import send_as, send_system_mail
@@ -70,7 +71,7 @@ def review(*, caller: Caller, draft: ReviewDraft, now: datetime) -> ReviewCommen
             found = _read(caller, contract_id)
             merge = _merge(caller, found, draft, now) if draft.approve else None
             result = _result(found, merge)
-            if _keep(caller, found, draft, merge, now):
+            if retry_broken(partial(_keep, caller, found, draft, merge, now)):
                 return result
     raise refuse(
         Code.VERSION_MISMATCH,

@@ -10,7 +10,7 @@ from django.db import DatabaseError, connection, transaction
 
 from core.actions import Action
 from core.actors import System
-from core.database import is_lost
+from core.database import is_broken, is_lost
 from core.decision import Allow, Denied, Deny
 from ledger.services import record
 from orgchart.policy.vocabulary import ToolMode
@@ -88,7 +88,8 @@ class RunWatcher:
             pass
 
     def look(self) -> None:
-        """Keep and stream what came, and ask why to stop; next time where the connection ended.
+        """Keep and stream what came, and ask why to stop; next time where the connection ended, or
+        PostgreSQL broke a deadlock.
 
         A database that starts again ends no run: its end is recorded when it is there.
         """
@@ -97,9 +98,10 @@ class RunWatcher:
             self._stream()
             self.reason = self._why_to_stop()
         except DatabaseError as problem:
-            if not is_lost(problem):
+            if is_lost(problem):
+                connection.close()
+            elif not is_broken(problem):
                 raise
-            connection.close()
 
     def _keep(self) -> None:
         text = self.text
