@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from datetime import datetime, timedelta
@@ -30,6 +30,8 @@ ATTEMPTS = 20
 TRIES = 3  # of work that PostgreSQL broke
 BROKEN = frozenset({"40P01", "40001"})
 """SQLSTATEs of a deadlock that PostgreSQL broke and of a serialisation that failed."""
+DAMAGED = frozenset({"XX001", "XX002"})
+"""SQLSTATEs of a page of a table or an index that is not as PostgreSQL wrote it."""
 ENDED = frozenset(
     {
         *("57P01", "57P02", "57P03", "57P05", "57014", "25P03", "25P04", "53200", "53300"),
@@ -237,8 +239,17 @@ def _has_ended(problem: BaseException) -> bool:
 
 def is_broken(problem: BaseException | None) -> bool:
     """Whether the cause is a transaction that PostgreSQL ended for the sake of another one."""
+    return _has_state(problem, BROKEN)
+
+
+def is_damaged(problem: BaseException | None) -> bool:
+    """Whether the cause is a file of PostgreSQL that is damaged."""
+    return _has_state(problem, DAMAGED)
+
+
+def _has_state(problem: BaseException | None, states: Collection[str]) -> bool:
     while problem is not None:
-        if getattr(problem, "sqlstate", "") in BROKEN:
+        if getattr(problem, "sqlstate", "") in states:
             return True
         problem = problem.__cause__ or problem.__context__
     return False

@@ -10,17 +10,21 @@ from functools import cached_property, lru_cache
 from itertools import zip_longest
 from typing import Any, cast
 
+import structlog
 from django.contrib.admin.utils import quote
 from django.core.exceptions import EmptyResultSet
-from django.db import connection
+from django.db import DatabaseError, connection
 from django.db.models import IntegerField, Model, QuerySet, Value
 from django.urls import reverse
 from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
 
-from core.database import database_now
+from core.database import database_now, is_damaged
 from core.kept import Kept
 from core.labels import Text
 from core.permissions import Deed
+
+log = structlog.get_logger(__name__)
 
 COUNTED = 100
 """Each kind is counted up to this many: a number in the navigation costs the same at any size."""
@@ -236,8 +240,24 @@ def any_of(groups: Iterable[str]) -> str:
 
 def _find_ringing() -> list[tuple[Alarm, Waiting]]:
     now = database_now()
-    asked = [(each, each.problem(now)) for each in registered_kinds() if isinstance(each, Alarm)]
+    asked = [(each, _problem(each, now)) for each in registered_kinds() if isinstance(each, Alarm)]
     return [(alarm, item) for alarm, item in asked if item is not None]
+
+
+def _problem(alarm: Alarm, now: datetime) -> Waiting | None:
+    """What an alarm says. Where a damaged page keeps it from looking, it rings: each page asks."""
+    try:
+        return alarm.problem(now)
+    except DatabaseError as problem:
+        if not is_damaged(problem):
+            raise
+        log.exception("database_damaged", alarm=str(alarm.title))
+        return Waiting(
+            title=_("A file of the database is damaged"),
+            asked_by=_("database"),
+            since=now,
+            detail=_("PostgreSQL's log names it; the operator's manual says how to mend it"),
+        )
 
 
 ringing = Kept(_find_ringing, seconds=KEPT_SECONDS)

@@ -20,6 +20,10 @@ NO_TABLES = (
     "The database lacks tables of this version: start NEXUS once, or run `manage.py migrate`. "
     "If it held a company, it is another database than DATABASE_URL named before"
 )
+DAMAGED = (
+    "A file of PostgreSQL is damaged: {problem}. Copy the database's folder before anything else; "
+    "docs/operations.md says what to do then, under «A damaged file of PostgreSQL»"
+)
 NO_ANSWER = "This asks for answers: run it at a terminal"
 CLOSED = "Standard output is closed: what this says would be lost, so nothing was done"
 NO_ENVIRONMENT = "This Python has no Django, and there is no .venv yet: run `make env` first"
@@ -68,6 +72,7 @@ def sentence_of(problem: Exception) -> str:
     from django.db import OperationalError
     from psycopg.errors import UndefinedTable
 
+    from core.database import is_damaged
     from nexus_site.run.postgres import PostgresUnavailable
 
     said = ""
@@ -75,6 +80,8 @@ def sentence_of(problem: Exception) -> str:
         said = str(problem)
     elif isinstance(problem, OperationalError):  # the server ended it, or cannot be reached
         said = f"The database cannot be used: {problem}"
+    elif is_damaged(problem):
+        said = DAMAGED.format(problem=str(problem).splitlines()[0])
     elif isinstance(problem.__cause__, UndefinedTable):
         said = NO_TABLES
     elif isinstance(problem, EOFError):

@@ -1,6 +1,7 @@
 """Is it alive, can it work, what does it count: for proxies and Prometheus."""
 
 import secrets
+from collections.abc import Callable
 
 import psycopg
 import structlog
@@ -13,7 +14,7 @@ from kombu.exceptions import OperationalError
 from prometheus_client import generate_latest
 from redis.exceptions import NoPermissionError, RedisError
 
-from core.database import database_now, limit_lock_waits
+from core.database import database_now, is_damaged, limit_lock_waits
 from core.kept import Kept
 from documents.root import tree_status
 from ledger import chain_end
@@ -65,9 +66,7 @@ def check_readiness() -> tuple[bool, dict[str, str]]:
     scheduler = ledger = "unknown"
     try:
         if not checks["database"]:
-            with transaction.atomic():
-                limit_lock_waits(NO_LONG_WAIT)
-                scheduler, ledger = scheduler_status(), ledger_status()
+            scheduler, ledger = _said_by(scheduler_status), _said_by(ledger_status)
     except DatabaseError as error:
         checks["database"] = type(error).__name__
     fine = not any(checks.values())
@@ -75,6 +74,19 @@ def check_readiness() -> tuple[bool, dict[str, str]]:
     words |= {name: problem or "reachable" for name, problem in checks.items()}
     words |= {"scheduler": scheduler, "ledger": ledger}
     return fine, words | {"files": tree_status(), "hands": isolation_status()}
+
+
+def _said_by(status: Callable[[], str]) -> str:
+    """What a part says. A page of its index that is damaged is its own matter: agents can work."""
+    try:
+        with transaction.atomic():
+            limit_lock_waits(NO_LONG_WAIT)
+            return status()
+    except DatabaseError as error:
+        if not is_damaged(error):
+            raise
+        log.exception("database_damaged")
+        return "unknown: a file of PostgreSQL is damaged, the log names it"
 
 
 readiness = Kept(check_readiness, seconds=KEPT_SECONDS)

@@ -4,9 +4,10 @@ import re
 from datetime import timedelta
 
 import pytest
-from django.db import connection
+from django.db import InternalError, connection
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
+from psycopg.errors import DataCorrupted
 
 from contracts.issuing.drafts import ContractDraft
 from contracts.issuing.services import issue_for_board
@@ -395,6 +396,17 @@ class TestAlarms:
         monkeypatch.setattr(waiting, "read_backlog", lambda now: Backlog(7, 300.0, ""))
         assert "Event 7 and those after it are not sealed" in board.get("/admin/").content.decode()
         assert "not sealed" not in hr.get("/admin/").content.decode()
+
+    def test_ring_where_an_index_that_they_read_is_damaged(self, board, company, well, monkeypatch):
+        """Each page of each person failed, as every page asks for the alarms."""
+
+        def read(now):
+            raise InternalError from DataCorrupted()
+
+        monkeypatch.setattr(waiting, "read_backlog", read)
+        html = board.get("/admin/").content.decode()
+        assert "A file of the database is damaged" in html
+        assert board.get("/admin/orgchart/agent/").status_code == 200
 
     def test_ring_while_the_folder_of_the_ledger_hangs(self, board, hr, company, well, monkeypatch):
         monkeypatch.setattr(waiting.chain_end, "is_whole", lambda: False)

@@ -6,6 +6,7 @@ import sys
 from importlib.metadata import version
 
 import pytest
+from psycopg.errors import DataCorrupted
 
 from mailroom.outgoing.smtp import NoSession
 from nexus_site.run import command
@@ -57,6 +58,7 @@ class TestWhatIsWrongAroundACommand:
             (OSError(errno.ENOSPC, "full"), "A disk is full"),
             (BrokenPipeError(errno.EPIPE, "Broken pipe"), "standard output of this has ended"),
             (PostgresUnavailable("initdb failed"), "initdb failed"),
+            (DataCorrupted("invalid page in block 1"), "is damaged: invalid page in block 1. Copy"),
             (NoSession("ConnectionRefusedError: refused"), "EMAIL_URL cannot be used: Connection"),
             (UnicodeEncodeError("utf-8", "\udcff", 0, 1, "surrogate"), "no UTF-8"),
         ],

@@ -9,7 +9,7 @@ from threading import Thread
 import psycopg
 import pytest
 from celery import Celery
-from django.db import DatabaseError, connection
+from django.db import DatabaseError, InternalError, connection
 
 from core.database import database_now
 from documents import root
@@ -140,6 +140,17 @@ class TestReady:
         response = client.get("/readyz")
         assert response.status_code == 503
         assert response.json()["database"] == "DatabaseError"
+
+    def test_is_ready_where_an_index_of_the_ledger_is_damaged(self, client, broker, monkeypatch):
+        """A proxy took every machine out of its turn, while agents could work."""
+
+        def read(**_):
+            raise InternalError from psycopg.errors.DataCorrupted()
+
+        monkeypatch.setattr(health, "read_backlog", read)
+        answer = client.get("/readyz")
+        assert (answer.status_code, answer.json()["database"]) == (200, "reachable")
+        assert answer.json()["ledger"].startswith("unknown: a file of PostgreSQL is damaged")
 
     @pytest.mark.django_db(transaction=True)
     def test_waits_for_no_server_that_hangs(self, client, broker, monkeypatch):
