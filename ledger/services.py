@@ -10,6 +10,7 @@ from core.actions import Action
 from core.actors import Actor
 from core.database import fetch_row, needs_transaction
 from core.events import Event, EventFields
+from core.people import require_still
 from ledger import sql
 
 INSERT = f"{sql.INSERT} RETURNING seq"
@@ -18,8 +19,10 @@ INSERT = f"{sql.INSERT} RETURNING seq"
 def record(action: Action, *, by: Actor, at: datetime, **fields: Unpack[EventFields]) -> int:
     """Write what an actor did in the transaction of its effect; return its sequence number.
 
-    Raises OutsideTransaction, or UnrecordableEvent; either way the effect must not happen.
+    Raises OutsideTransaction, UnrecordableEvent, or Denied where a person has lost a right since
+    their request began (Spec: people 68); each way the effect must not happen.
     """
+    require_still(by)
     return insert_event(Event.by(by, action, at=at, **fields))
 
 

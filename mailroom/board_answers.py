@@ -9,6 +9,7 @@ from django.db import transaction
 from core.actors import Person
 from core.database import planned_for_values
 from core.decision import Code, refuse, require_version
+from core.people import require_still
 from core.permissions import Deed, require_deed
 from mailroom.delivery import send_as
 from mailroom.inbox import mark_read
@@ -42,6 +43,7 @@ def answer_report(
         raise refuse(Code.NOT_FOUND, NO_SUCH_MAIL, "look at the list again")
     with transaction.atomic():
         row = Mail.objects.select_for_update(of=("self",)).get(id=row.id)
+        require_still(person)
         require_version(
             f"mail {row.id}",
             "look at its thread: another person answered it, or marked it as read",
@@ -77,6 +79,7 @@ def mark_report_read(
         # In the order of their ids, as another person may do at the same time.
         earlier = _read_earlier(row, person, now) if with_earlier else 0
         row = Mail.objects.select_for_update(of=("self",)).get(id=row.id)
+        require_still(person)
         return earlier + _read_once(row, person, now)
 
 

@@ -19,7 +19,7 @@ from core.database import needs_transaction
 from core.decision import Code, refuse, require_version
 from core.interventions import record_intervention
 from core.key_form import KEY_PREFIX, PREFIX_LENGTH
-from core.people import board_members, boards_of, require_still
+from core.people import board_members, boards_of
 from core.permissions import Deed, require_deed
 from ledger.services import record
 from orgchart.models import Agent, ApiKey, Organisation
@@ -70,7 +70,6 @@ def issue_key(
         )
         if isinstance(caller, Person):
             lock_users()  # a Board that grows meanwhile ends the key, or is seen here
-            require_still(caller)
             board = board_members(agent.organisation_id)
             caller.require(can_issue_key(caller, agent.handle, agent.role.tools, board))
         row = ApiKey.objects.create(

@@ -10,6 +10,7 @@ from core.actors import Person
 from core.blank import is_blank
 from core.decision import Code, Denied, refuse
 from core.interventions import record_intervention
+from core.people import require_still
 from core.permissions import Deed, reason_missing, require_deed
 from tasks.callers import reader_of
 from tasks.dependencies import lock_dependencies
@@ -66,6 +67,7 @@ def move_by_person(
     with transaction.atomic():
         # Before the task's own: who joins tasks takes them in this order, too.
         lock_dependencies(person.organisation_id)
+        require_still(person)
         row = read_for(reader_of(person), task_id, lock=True)
         if takes_back(row.owner, status):
             if is_blank(reason):

@@ -28,7 +28,6 @@ from core.actors import Actor, Person
 from core.database import fetch_row, hold_lock, insert_with_free_id
 from core.decision import Code, Denied, Deny, refuse, require
 from core.ids import timed_id
-from core.people import require_still
 from core.permissions import Deed, require_deed
 from documents.rules import department_to_file_in
 from ledger.services import record
@@ -111,7 +110,6 @@ def issue_for_board(*, person: Person, draft: ContractDraft, now: datetime) -> I
     require_deed(person, Deed.ISSUE_CONTRACT)
     with transaction.atomic():
         policy = _lock_policy(person.organisation_id)
-        require_still(person)
         return _decide_and_issue_for_board(person, draft, policy, now)
 
 

@@ -26,6 +26,7 @@ from core.database import hold_lock, needs_transaction, planned_for_values, rows
 from core.decision import Code, Denied, refuse, require_version
 from core.events import Event
 from core.machines import Swap, swap
+from core.people import require_still
 from core.permissions import Deed, require_deed
 from core.wording import Part, Parts, as_json, in_english, in_language
 from ledger.services import record
@@ -361,6 +362,7 @@ def resend(
         raise _not_dead(row.state)
     with transaction.atomic():
         hold_lock("notices sent again", caller.organisation_id)
+        require_still(caller)
         require_version(
             "the organisation",
             "open the page again: it shows where the notice goes now",

@@ -9,6 +9,7 @@ from core.decision import Denied
 from core.people import person_named
 from core.permissions import PeopleGroup
 from ledger.models import Event
+from mailroom.board_answers import answer_report
 from orgchart.keys import issue_key
 from orgchart.models import Agent, ApiKey, Membership, Organisation
 from orgchart.pauses.models import Pause
@@ -16,6 +17,7 @@ from orgchart.pauses.services import pause_agent
 from orgchart.second_person.edits import saving
 from orgchart.second_person.services import propose_change, reject_change
 from orgchart.services import set_settings
+from tasks.services import create_task
 
 
 def change_a_setting(person, company, now):
@@ -46,7 +48,16 @@ def issue_a_contract(person, company, now):
     issue_for_board(person=person, draft=draft, now=now)
 
 
-ACTS = [change_a_setting, issue_a_key, pause, reject, issue_a_contract]
+def add_a_task(person, company, now):
+    create_task(caller=person, subject="Sell", now=now)
+
+
+def answer_a_report(person, company, now):
+    report = company.call("ceo", "send_mail", to="board", type="report", subject="S", body="B")
+    answer_report(mail_id=report.result["mail_id"], text="Good.", person=person, now=now)
+
+
+ACTS = [change_a_setting, issue_a_key, pause, reject, issue_a_contract, add_a_task, answer_a_report]
 
 
 @pytest.fixture
@@ -72,13 +83,13 @@ class TestAnAct:
     @pytest.mark.parametrize("leave", [leave_the_group, leave_the_organisation, stop_signing_in])
     def test_of_who_has_left_meanwhile_changes_nothing(self, person, company, now, act, leave):
         leave(get_user_model().objects.get(username="board"))
-        before = ApiKey.objects.count(), company.organisation.policy_version
+        before = company.organisation.policy_version
         with pytest.raises(Denied) as refused:
             act(person, company, now)
         assert refused.value.deny.code == "NOT_YOURS"
         assert "ended while this was carried out" in refused.value.deny.message
-        version = Organisation.objects.get().policy_version
-        assert (ApiKey.objects.count(), version) == before
+        assert Organisation.objects.get().policy_version == before
+        assert not ApiKey.objects.filter(agent__handle="qa_worker").exists()
         assert not Pause.objects.exists()
         assert not Event.objects.filter(actor="human:board").exists()
 

@@ -14,7 +14,6 @@ from core.decision import Code, Denied, refuse
 from core.events import Event
 from core.interventions import record_intervention
 from core.machines import Swap, swap
-from core.people import require_still
 from core.permissions import Deed, require_deed
 from ledger.services import record
 from ledger.sql import event_cte
@@ -102,7 +101,6 @@ def take_down(*, deployment_id: str, person: Person, reason: str, now: datetime)
         person.require(rules.can_find_all(found_under_other_names(engine, row)))
         row = _found(deployment_id, person)  # a later deployment may have begun meanwhile
         person.require(rules.can_take_down(DeploymentState(row.state), is_current=row.is_current))
-        require_still(person)
         subject = f"deployment:{row.id}"
         with transaction.atomic():
             record(

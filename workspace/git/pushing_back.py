@@ -16,8 +16,10 @@ from core.actions import Action
 from core.actors import Actor, System
 from core.database import hold_lock, needs_transaction
 from core.decision import Code, Denied, refuse, stale
+from core.events import Event
+from core.people import require_still
 from core.permissions import Deed, require_deed
-from ledger.services import record
+from ledger.services import insert_event
 from toolbox.scheduler import act_in_time
 from workspace.git.bare_repository import BareRepository
 from workspace.git.foreign_repository import environment_for, other_side, turn
@@ -79,6 +81,7 @@ def push_back(
             raise Denied(stale(f"branch {repository.main}", "look at its commit, and push again"))
         if main.commit == repository.pushed_back and isinstance(caller, System):
             return main.commit
+        require_still(caller)
         _record(repository, Action.REPOSITORY_PUSH_STARTED, main.commit, caller, reason, now)
     _push(repository, main.commit, seconds)
     with transaction.atomic():
@@ -102,14 +105,15 @@ def _is_news(repository: Repository, known: Repository, commit: str) -> bool:
 def _record(
     repository: Repository, action: Action, commit: str, caller: Actor, reason: str, now: datetime
 ) -> None:
-    record(
+    event = Event.by(
+        caller,
         action,
-        by=caller,
         at=now,
         subject=f"repository:{repository.organisation.slug}",
         reason=reason,
         details={"from": repository.pushed_back, "commit": commit},
     )
+    insert_event(event)  # also where the caller has left meanwhile: it was pushed
 
 
 def _push(repository: Repository, commit: str, seconds: float) -> None:

@@ -13,6 +13,7 @@ from core.database import fetch_row
 from core.decision import Code, refuse, require_version
 from core.events import Event
 from core.interventions import record_intervention
+from core.people import require_still
 from core.permissions import Deed, require_deed
 from ledger.services import insert_event, record
 from toolbox.caller import Caller
@@ -80,6 +81,7 @@ def approve(
         )
     with transaction.atomic():
         row = Skill.objects.select_for_update().filter(name=name).first()
+        require_still(caller)
         if row is not None:
             _require_seen(row, expected_version)
         _note(row, on_disk, caller, now)

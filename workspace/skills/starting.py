@@ -9,7 +9,6 @@ from django.db import transaction
 from core.actions import Action
 from core.actors import Person
 from core.decision import Code, Denied, refuse
-from core.people import require_still
 from core.permissions import Deed, require_deed
 from ledger.services import record
 from orgchart.pauses.services import pause_of
@@ -52,7 +51,6 @@ def start_skill(
     skill = prepare_skill(caller=caller, name=name, arguments=arguments, now=now, person=True)
     with transaction.atomic():
         started = open_skill(caller=caller, skill=skill, now=now, person=True)
-        require_still(person)
         record(
             Action.FRAME_OPENED_BY_PERSON,
             by=person,

@@ -923,6 +923,24 @@ class TestPushBack:
         assert self.at(other) == done == hands.tip("trunk")
         assert Event.objects.filter(action="repository.pushed_back").count() == 1
 
+    def test_of_who_has_left_is_refused_before_it_pushes_and_recorded_after(
+        self, hands, other, monkeypatch
+    ):
+        """Spec: people 68."""
+        set_repository(other)
+        before = self.at(other)
+        self.merged(hands)
+        gone = replace(hands.company.person("Board"), is_asked_again=True)
+        push = {"repository_id": Repository.objects.get().id, "reason": "release", "caller": gone}
+        with pytest.raises(Denied) as refused:
+            push_back(**push, now=timezone.now())
+        assert refused.value.deny.code == Code.NOT_YOURS
+        assert self.at(other) == before
+        monkeypatch.setattr(pushing_back, "require_still", lambda _: None)  # they leave after it
+        done = push_back(**push, now=timezone.now())
+        assert self.at(other) == done == hands.tip("trunk")
+        assert Event.objects.filter(action="repository.pushed_back").count() == 1
+
     def test_is_done_again_where_the_other_repository_was_set_back(self, hands, other):
         """It was restored from a backup: the page said that the commit was there."""
         set_repository(other)
