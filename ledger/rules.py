@@ -33,6 +33,7 @@ class SealFault(StrEnum):
     SEAL_MARKS = "seal_marks"
     SEAL_ROOT = "seal_root"
     SEAL_HEAD = "seal_head"
+    INDEX = "index"
     GUARD = "guard"
     FILE = "file"
 

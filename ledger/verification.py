@@ -17,6 +17,7 @@ from ledger.canonical import FIELDS, parse, stamp
 from ledger.chain_end import check_head
 from ledger.composing import AT
 from ledger.guards import check_guards
+from ledger.hidden import count_rows, is_hidden, name_hidden
 from ledger.parallel import plan_parts, verify_apart
 from ledger.rules import Chain, Finding, Keys, Leaves, SealFault, check_event
 from ledger.seal_format import Leaf, Seal, SealColumns, read_seal
@@ -72,7 +73,8 @@ class Verification:
 
         A process of its own verifies each part but the first.
         """
-        finding = self._seals(parts) or self._head() or self._unsealed() or self._backlog()
+        finding = self._seals(parts) or self._count_seals() or self._head()
+        finding = finding or self._unsealed() or self._count_events() or self._backlog()
         return VerificationReport(
             seals=self.chain.last.number if self.chain.last else 0,
             reaches=self.chain.last.at if self.chain.last else None,
@@ -116,7 +118,16 @@ class Verification:
     def check_seal(self, row: SealColumns) -> Finding | None:
         """Check the next seal and, one by one, every event under it."""
         seal = read_seal(row)
-        return self.chain.check(seal) or self._leaves(seal, bytes(row.marks))
+        finding = self.chain.check(seal) or self._leaves(seal, bytes(row.marks))
+        if finding and finding.fault is SealFault.EVENT_MISSING and self._hides(seal, finding.seq):
+            return name_hidden(finding)
+        return finding
+
+    def _hides(self, seal: Seal, seq: int | None) -> bool:
+        """Whether a sealed event is in its place, and only what is read in order lacks it."""
+        with stream(LEAVES, {"era": seal.era, "lo": seal.lo, "hi": seal.hi}) as rows:
+            is_listed = any(row[2] == seq for row in rows)
+        return not is_listed and is_hidden(seal, seq)
 
     def _leaves(self, seal: Seal, marks: bytes) -> Finding | None:
         leaves = Leaves(seal, marks)
@@ -139,6 +150,12 @@ class Verification:
         """Compare the chain's end with the last seal that this machine saw."""
         last = self.chain.last
         return check_head(self.seen or keys.known_head(), last.number if last else None)
+
+    def _count_seals(self) -> Finding | None:
+        return count_rows("ledger_seal", self.chain.last.number if self.chain.last else 0)
+
+    def _count_events(self) -> Finding | None:
+        return count_rows("ledger_event", self.events + self.unsealed)
 
     def _unsealed(self) -> Finding | None:
         with connection.cursor() as cursor:

@@ -2,7 +2,9 @@
 
 import re
 from base64 import b64encode
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import replace
 from datetime import timedelta
 from hashlib import sha256
@@ -549,3 +551,60 @@ def rechain(signer: keys.Signer) -> None:
             marks=sha256(marks).digest(),
         )
         previous = bytes(SealRow.objects.get(number=row.number).digest)
+
+
+@contextmanager
+def hidden_from(index: str) -> Iterator[None]:
+    """What is written meanwhile has no entry in this index, as if the disk lost those writes.
+
+    Afterwards PostgreSQL reads by indexes, as it does where a table is large.
+    """
+    ready = f"UPDATE pg_index SET indisready = %s WHERE indexrelid = '{index}'::regclass"
+    with connection.cursor() as cursor:
+        cursor.execute("SET enable_indexscan = off; SET enable_indexonlyscan = off")
+        cursor.execute("SET enable_bitmapscan = off; DISCARD PLANS")
+        cursor.execute(ready, [False])
+        yield
+        cursor.execute(ready, [True])
+        cursor.execute("SET enable_indexscan = on; SET enable_indexonlyscan = on")
+        cursor.execute("SET enable_seqscan = off; DISCARD PLANS")
+
+
+@pytest.fixture
+def stale(sealed):
+    """Indexes are made whole, and PostgreSQL plans as ever, after a test."""
+    yield
+    connection.close()
+    with connection.cursor() as cursor:
+        cursor.execute("REINDEX TABLE ledger_event; REINDEX TABLE ledger_seal")
+
+
+def test_events_that_their_index_does_not_show_are_missed(stale):
+    """Spec: ledger 9."""
+    with hidden_from("ledger_event_sealing"):
+        record_many(2)
+    finding = verify().finding
+    assert finding is not None
+    assert finding.fault is SealFault.INDEX
+    assert "ledger_event has 14 rows, but its index shows 12" in finding.message
+
+
+def test_a_sealed_event_that_its_index_does_not_show_is_not_called_gone(stale):
+    """Spec: ledger 9."""
+    with hidden_from("ledger_event_sealing"):
+        (hidden,) = record_many(1)
+        seal_until_covered([hidden])
+    assert found() == (SealFault.INDEX, 4, hidden)
+    with connection.cursor() as cursor:
+        cursor.execute("REINDEX TABLE ledger_event")
+    assert verify().finding is None
+
+
+def test_a_seal_that_its_index_does_not_show_is_not_called_a_cut_end(stale):
+    """Spec: ledger 10."""
+    with hidden_from("ledger_seal_pkey"):
+        seal_until_covered(record_many(1))
+    finding = verify().finding
+    assert finding is not None
+    assert finding.fault is SealFault.INDEX
+    assert "ledger_seal has 4 rows, but its index shows 3" in finding.message
