@@ -113,8 +113,12 @@ class StoredMode:
     granted: str | None
 
 
-def authenticate(*, authorization: str, session_id: str | None, request_id: str) -> Caller:
+def authenticate(
+    *, authorization: str, session_id: str | None, request_id: str, is_counted: bool = False
+) -> Caller:
     """The caller that the key belongs to; nothing else in a request says who calls (Spec: wire 1).
+
+    `is_counted` where an earlier proof of the same request took of the agent's rate.
 
     Raises Denied: UNAUTHENTICATED, NOT_FOUND for a session that is not the agent's own,
     RATE_LIMITED with `retry_after` seconds in details. Refusals
@@ -124,7 +128,7 @@ def authenticate(*, authorization: str, session_id: str | None, request_id: str)
     digest = digest_of(key)
     rate = rates.limit()
     begun = time.monotonic()
-    statement = COUNTED if rates.AHEAD.take(digest, rate.per_second) else COUNTING
+    statement = COUNTED if is_counted or rates.AHEAD.take(digest, rate.per_second) else COUNTING
     session = None if session_id is None else _session_uuid(session_id)
     known = {"digest": digest, "session": session, **rate.values}
     # The first statement of a call: done twice it takes more from the agent's rate.

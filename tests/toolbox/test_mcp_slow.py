@@ -14,6 +14,7 @@ from tests.loops import run as run_loop
 from toolbox.faces import mcp
 from toolbox.faces.bodies import STRANGER_BODY
 from toolbox.faces.threads import THREADS, in_thread
+from toolbox.models import RateBucket
 
 BEFORE, NEWEST = "2025-11-25", "2026-07-28"
 SENDERS = {BEFORE: "backend_worker", NEWEST: "devops_worker"}
@@ -107,6 +108,35 @@ class TestAMessageThatComesSlowly:
         _, text = answered(company.key(who), revision, message(revision), meanwhile=end)
         assert code in text
         assert Mail.objects.filter(subject="Late").count() == before
+
+    @pytest.mark.parametrize("code", list(ENDS))
+    def test_does_nothing_where_the_right_ends_behind_its_proof(self, company, monkeypatch, code):
+        """The SDK's way, and others' calls for the thread, lie between the proof and the call."""
+        prove, who = mcp._prove_and_answer, "frontend_worker"
+        before = Mail.objects.filter(subject="Late").count()
+
+        def proven_before(*given):
+            found = prove(*given)
+            ENDS[code](company, who)
+            return found
+
+        key = company.key(who)
+        monkeypatch.setattr(mcp, "_prove_and_answer", proven_before)
+        _, text = answered(key, NEWEST, message(NEWEST))
+        assert code in text
+        assert Mail.objects.filter(subject="Late").count() == before
+
+
+def test_a_call_takes_of_the_rate_once(company, settings):
+    """Though it is proven twice: for its message, and in the thread that makes the call."""
+    settings.NEXUS_RATE_PER_MINUTE, settings.NEXUS_RATE_BURST = 1, 1
+    key = company.key("qa_worker")
+    RateBucket.objects.all().delete()
+    _, text = answered(key, NEWEST, message(NEWEST))
+    assert "delivered" in text
+    _, text = answered(key, NEWEST, message(NEWEST))
+    assert "RATE_LIMITED" in text
+    RateBucket.objects.all().delete()
 
 
 def test_of_a_stranger_little_is_read():

@@ -86,19 +86,13 @@ async def _answer(context: Context, params: types.CallToolRequestParams) -> Answ
         key=header_of(scope, "idempotency-key"),
         last=not seconds,
     )
-    found = await ask(scope[CALLER], first)
+    credentials = scope[CREDENTIALS]
+    found = await in_thread(lambda: _prove_and_call(credentials, first, is_counted=True))
     if seconds and door.is_empty(params.name, found):
-        credentials = scope[CREDENTIALS]
 
         async def again(last: bool) -> Answer:  # noqa: FBT001  as `poll` calls it
-            try:
-                caller = await in_thread(lambda: authenticate(**credentials))
-            except Denied as refusal:
-                return answer_denial(refusal.deny, tool=params.name)
-            except DatabaseError as problem:
-                log.exception("call_failed", tool=params.name[:64])
-                return answer_denial(fault_of(problem), tool=params.name)
-            return await ask(replace(caller, face=Face.MCP), replace(first, last=last))
+            call = replace(first, last=last)
+            return await in_thread(lambda: _prove_and_call(credentials, call))
 
         answer = await poll(
             agent_id=scope[CALLER].agent.id,
@@ -121,13 +115,26 @@ class ToolCall:
     last: bool
 
 
-async def ask(caller: Caller, call: ToolCall) -> Answer:
-    """One call through the door."""
-    return await in_thread(lambda: _call(caller, call))
+def _prove_and_call(
+    credentials: Credentials, call: ToolCall, *, is_counted: bool = False
+) -> Answer:
+    """One call through the door, by who is proven in the thread that makes it.
+
+    Behind its message waits the SDK, and then others' calls for a thread: a right that ends
+    meanwhile is gone (Spec: wire 3). `is_counted` where the proof of its message took of the rate.
+    """
+    try:
+        caller = _prove(credentials, is_counted=is_counted)
+    except Denied as refusal:
+        return answer_denial(refusal.deny, tool=call.name)
+    except DatabaseError as problem:
+        log.exception("call_failed", tool=call.name[:64])
+        return answer_denial(fault_of(problem), tool=call.name)
+    return _call(caller, call)
 
 
 def _call(caller: Caller, call: ToolCall) -> Answer:
-    """The same, in a thread; measured as REST is, with the status that REST would have."""
+    """One call through the door; measured as REST is, with the status that REST would have."""
     begun = perf_counter()
     answer = door.call(
         caller,
@@ -254,8 +261,8 @@ async def _read(receive: Any, authorization: str) -> bytes:
         raise Denied(TOO_LARGE_OF_A_STRANGER) from None
 
 
-def _prove(credentials: Credentials) -> Caller:
-    return replace(authenticate(**credentials), face=Face.MCP)
+def _prove(credentials: Credentials, *, is_counted: bool = False) -> Caller:
+    return replace(authenticate(**credentials, is_counted=is_counted), face=Face.MCP)
 
 
 def _prove_and_answer(scope: Message, credentials: Credentials, body: bytes) -> bytes | Caller:
