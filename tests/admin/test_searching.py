@@ -206,7 +206,9 @@ class TestAnExport:
             assert (answer.status_code, answer.headers.get("Location")) == (302, f"{listed}?e=1")
         assert not Event.objects.filter(action="list.exported").exists()
 
-    @pytest.mark.parametrize("ended", ["membership", "group", "one group", "session", "account"])
+    @pytest.mark.parametrize(
+        "ended", ["membership", "group", "one group", "session", "account", "staff"]
+    )
     @pytest.mark.parametrize("kind", ["csv", "json"])
     def test_ends_with_the_right_to_look(self, observer, company, groups, monkeypatch, kind, ended):
         """A client that reads slowly makes a file last for hours."""
@@ -231,6 +233,8 @@ class TestAnExport:
                 observer.logout()
             case "account":
                 User.objects.filter(pk=user.pk).update(is_active=False)
+            case "staff":
+                User.objects.filter(pk=user.pk).update(is_staff=False)
         with pytest.raises(PermissionDenied):
             read += b"".join(parts)
         assert b"Row 4." not in read
