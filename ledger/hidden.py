@@ -35,6 +35,6 @@ def is_hidden(seal: Seal, seq: int | None) -> bool:
 
 def name_hidden(finding: Finding) -> Finding:
     """What to say of such an event, instead of that it is gone."""
-    message = "this sealed event is in its table, but the index does not show it. "
-    message += MEND.format(table="ledger_event")
-    return replace(finding, fault=SealFault.INDEX, message=message)
+    message = "this sealed event is in its table, but the index does not show it"
+    mend = MEND.format(table="ledger_event")
+    return replace(finding, fault=SealFault.INDEX, message=f"{message}. {mend}")
