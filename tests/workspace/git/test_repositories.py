@@ -1011,7 +1011,9 @@ class TestPushBack:
         set_repository(other)
         self.merged(hands)
         script, printed, at_work = tmp_path / "receive-pack", [], pushing_back.run_git
-        script.write_text(f"#!{sys.executable}\n{REPORTING.format(self.at(other))}")
+        program = tmp_path / "reporting.py"
+        program.write_text(REPORTING.format(self.at(other)))
+        script.write_text(f"#!/bin/sh\nexec '{sys.executable}' '{program}' \"$@\"\n")
         script.chmod(0o755)
 
         def seen(*words, **options):
