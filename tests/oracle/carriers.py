@@ -40,8 +40,11 @@ def shown_to(writer: str) -> set[str]:
 
 
 def parties(issuer: str, assignee: str, *, code: bool) -> set[str]:
-    """Who reads a contract, the reports on it and the verdicts."""
-    judge = {QA} if code and assignee in JUDGED else set()
+    """Who reads a contract, the reports on it and the verdicts.
+
+    QA reports to the CEO once the IT manager has left, and judges what the CEO issues as code.
+    """
+    judge = {QA} if code and (assignee in JUDGED or (issuer, assignee) == (CEO, PM)) else set()
     return {issuer, assignee} | managers(assignee) | above(assignee) | judge
 
 
