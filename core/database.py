@@ -219,15 +219,14 @@ def retry_broken(work: Callable[[], T], *, is_repeatable: bool = False) -> T:
 
 def is_lost(problem: BaseException | None) -> bool:
     """Whether the cause is a connection that ended, or that none or a lock was not to be had."""
-    while problem is not None:
-        if isinstance(problem, psycopg.Error) and problem.sqlstate in ENDED:
+    for each in _causes(problem):
+        if isinstance(each, psycopg.Error) and each.sqlstate in ENDED:
             return True
-        if isinstance(problem, psycopg.OperationalError) and not isinstance(
-            problem, psycopg.errors.PipelineAborted
+        if isinstance(each, psycopg.OperationalError) and not isinstance(
+            each, psycopg.errors.PipelineAborted
         ):
             # What breaks a connection without a word of the server has no SQLSTATE.
-            return (problem.sqlstate or "08").startswith("08")
-        problem = problem.__cause__ or problem.__context__
+            return (each.sqlstate or "08").startswith("08")
     return False
 
 
@@ -248,11 +247,14 @@ def is_damaged(problem: BaseException | None) -> bool:
 
 
 def _has_state(problem: BaseException | None, states: Collection[str]) -> bool:
+    return any(getattr(each, "sqlstate", "") in states for each in _causes(problem))
+
+
+def _causes(problem: BaseException | None) -> Iterator[BaseException]:
+    """An exception, and what it was raised for or after, down to the first one."""
     while problem is not None:
-        if getattr(problem, "sqlstate", "") in states:
-            return True
+        yield problem
         problem = problem.__cause__ or problem.__context__
-    return False
 
 
 def violated_constraint(problem: IntegrityError) -> str:
