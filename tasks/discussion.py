@@ -12,6 +12,7 @@ from core.actions import Action
 from core.actors import Actor, Person
 from core.decision import Deny
 from core.events import Event
+from core.people import require_still
 from core.permissions import Deed, PeopleGroup
 from ledger.services import insert_event, record
 from tasks.callers import actor_of
@@ -128,6 +129,7 @@ def approve_task(
     actor = actor_of(caller, Deed.APPROVE_TASK)
     with transaction.atomic():
         row = read_for(actor, task_id, lock=True)
+        require_still(caller)
         version = can_apply_to_version(actor, row, TaskUpdate(expected_version=expected_version))
         effect = effect_of(version, actor) if isinstance(version, Deny) else Enforcement.OFF
         if effect is Enforcement.ENFORCE:

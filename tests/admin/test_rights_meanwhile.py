@@ -17,6 +17,7 @@ from orgchart.pauses.services import pause_agent
 from orgchart.second_person.edits import saving
 from orgchart.second_person.services import propose_change, reject_change
 from orgchart.services import set_settings
+from tasks.discussion import approve_task
 from tasks.services import create_task
 
 
@@ -52,12 +53,23 @@ def add_a_task(person, company, now):
     create_task(caller=person, subject="Sell", now=now)
 
 
+def approve_a_task(person, company, now):
+    made = company.call("qa_worker", "task_create", subject="Sell").result["id"]
+    company.call("qa_worker", "task_update", taskId=made, owner="qa_worker")
+    company.call("qa_worker", "task_update", taskId=made, status="in_progress")
+    ApiKey.objects.all().delete()
+    approve_task(caller=person, task_id=made, now=now)
+
+
 def answer_a_report(person, company, now):
     report = company.call("ceo", "send_mail", to="board", type="report", subject="S", body="B")
     answer_report(mail_id=report.result["mail_id"], text="Good.", person=person, now=now)
 
 
-ACTS = [change_a_setting, issue_a_key, pause, reject, issue_a_contract, add_a_task, answer_a_report]
+ACTS = [
+    change_a_setting, issue_a_key, pause, reject, issue_a_contract, add_a_task, approve_a_task,
+    answer_a_report,
+]  # fmt: skip
 
 
 @pytest.fixture
